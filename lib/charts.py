@@ -1,0 +1,449 @@
+"""Charts: one function a picture, from a tidy table to an Altair chart with a description in words.
+
+Every function takes a table with the columns its docstring names (more columns do no harm) and returns a chart whose
+``description`` says in words what is drawn; pass your own ``description`` where you know better. Nothing here prints,
+opens a file or scores anything.
+
+Why Altair 6 and a renderer of ours: Altair 5 makes the type JupyterLab wants, but is no longer developed. Altair 6's
+own renderers do not fit the rest: papermill refuses the type of ``mimetype``, ``html`` needs a network, and JupyterLab
+draws Vega-Lite up to 5 only. Everything we draw means the same in Vega-Lite 5 and 6, so our renderer labels the
+specification as version 5 and puts three types in one output: the specification (drawn by JupyterLab and by our
+pages), a picture (shown where scripts are not trusted) and the description (where there are no pictures).
+"""
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+VEGA_LITE = "5.20"
+"""The version of Vega-Lite that draws pictures and pages, so that both look as in JupyterLab."""
+
+MIME_TYPE = "application/vnd.vegalite.v5+json"
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PALETTE = (BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#8C6D46")
+"""Okabe and Ito's colours, which colour-blind readers tell apart; brown replaces black, invisible on a dark page."""
+
+GREY = "#767676"
+METRIC_COLOURS = {"EW": BLUE, "MW": VERMILLION, "TSE": GREY}
+BUNDLED_MODELS = ("smollm2-135m-instruct", "distilbert-mlm", "wiki-lstm")
+
+WIDTH = 430
+"""Width in pixels of a single panel; labels on its left take up to 220 more."""
+
+POWERS = alt.Axis(
+    grid=False,
+    tickCount=6,
+    labelOverlap="greedy",
+    labelExpr="datum.value < 0.01 ? format(datum.value, '~e') : format(datum.value, '~g')",
+)
+"""How a logarithmic axis is labelled: 1e-5, 0.01, 1."""
+
+POINTS = 1500
+"""At most so many points are drawn in one panel: more cannot be told apart and make pages heavy."""
+
+
+def use_theme() -> None:
+    """Make every chart of this session look and travel as ours: called in the import cell of each notebook."""
+    alt.theme.register("litmus", enable=True)(_theme)
+    alt.renderers.register("litmus", _render)
+    alt.renderers.enable("litmus")
+
+
+def model_colours(models: Iterable[str]) -> dict[str, str]:
+    """A colour for each model, the same one wherever the model appears as long as colours last.
+
+    The bundled models have fixed colours; any other has the colour its name leads to, or the next free one where two
+    names lead to the same. Colours repeat when there are more models than colours.
+    """
+    names = sorted(set(models), key=lambda name: (name not in BUNDLED_MODELS, name))
+    colours: dict[str, str] = {}
+    for position, name in enumerate(names):
+        if name in BUNDLED_MODELS:
+            start = BUNDLED_MODELS.index(name)
+        else:
+            start = int(hashlib.sha256(name.encode()).hexdigest(), 16)
+        preferred = [PALETTE[(start + step) % len(PALETTE)] for step in range(len(PALETTE))]
+        taken = list(colours.values())[position - position % len(PALETTE) :]
+        colours[name] = next(colour for colour in preferred if colour not in taken)
+    return colours
+
+
+def cutoff_curves(
+    table: pd.DataFrame, value_title: str = "score", description: str = "", columns: int = 2
+) -> alt.FacetChart:
+    """Score against cutoff, as in the figures of Newman et al. (2021): top cutoffs solid, bottom cutoffs dashed.
+
+    Columns: condition, model, metric ("EW" or "MW"), side ("top" or "bottom"), cutoff (share of the probability mass,
+    over 0), value; and where present low and high (a band) and tse (one value a panel, drawn as a level line). One
+    panel a condition, ``columns`` of them side by side; with several models one row of panels a condition and one
+    column a model. The cutoff axis is logarithmic. Another ``value_title`` makes it the chart of the mass counted or of
+    the share invalid.
+    """
+    data = _keep(table, ["condition", "model", "metric", "side", "cutoff", "value"], ["low", "high", "tse"])
+    data = data[data["value"].notna()]
+    metrics = [metric for metric in METRIC_COLOURS if metric in set(data["metric"])]
+    has_tse = "tse" in data and bool(data["tse"].notna().any())
+    shown = metrics + (["TSE"] if has_tse else [])
+    colour = alt.Scale(domain=shown, range=[METRIC_COLOURS[metric] for metric in shown])
+    base = alt.Chart().encode(
+        x=alt.X("cutoff:Q", title="cutoff (share of probability mass)").scale(type="log", nice=False).axis(POWERS),
+        color=alt.Color("metric:N", title=None, scale=colour),
+    )
+    dashes = alt.Scale(domain=["top", "bottom"], range=[[1, 0], [5, 3]])
+    score = alt.Y("value:Q", title=value_title, scale=alt.Scale(domain=[0, 1]))
+    line = base.mark_line(strokeWidth=2).encode(
+        y=score, strokeDash=alt.StrokeDash("side:N", title="cutoff", scale=dashes)
+    )
+    point = base.mark_point(filled=True, size=26, opacity=1).encode(
+        y=score, detail="side:N", tooltip=_tooltip(data, ["condition", "model", "metric", "side", "cutoff", "value"])
+    )
+    layers: list[alt.Chart] = []
+    if {"low", "high"} <= set(data):
+        layers += [base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q"), y2="high:Q", detail="side:N")]
+    if has_tse:
+        level = alt.Chart().mark_rule(strokeWidth=1.5).encode(y="mean(tse):Q", color=alt.datum("TSE"))
+        layers += [level]
+    panel = alt.layer(*layers, line, point, data=data)
+    several = data["model"].nunique() > 1
+    across = data["model"].nunique() if several else columns
+    panel = panel.properties(width=max(150, 640 // across - 35), height=140)
+    words = description or (
+        f"Line charts of {value_title} against cutoff, one panel for each of {_many(data, 'condition')}"
+        f"{' and ' + _many(data, 'model') if several else ''}; lines: {', '.join(metrics)}, top cutoffs solid, "
+        f"bottom cutoffs dashed{', TSE as a level line' if has_tse else ''}. {_extremes(data, 'condition')}"
+    )
+    condition = alt.Facet("condition:N", title=None, sort=_order(data, "condition"))
+    if not several:
+        return panel.facet(facet=condition, columns=columns).properties(description=words)
+    model = alt.Column("model:N", title=None, sort=_order(data, "model"))
+    row = alt.Row("condition:N", title=None, sort=_order(data, "condition"))
+    return panel.facet(row=row, column=model).properties(description=words)
+
+
+def intervals(
+    table: pd.DataFrame,
+    value_title: str = "score",
+    chance: float | None = 0.5,
+    description: str = "",
+    domain: tuple[float, float] | None = (0, 1),
+) -> alt.LayerChart | alt.FacetChart:
+    """A dot with its interval for each condition, best first; published values as hollow diamonds beside ours.
+
+    Columns: condition, value, low, high; and where present metric (a colour each), published, n. ``chance`` draws a
+    dashed line there, None draws none; ``domain`` None lets the data decide.
+    """
+    data = _keep(table, ["condition", "value", "low", "high"], ["metric", "published", "n"])
+    order = data.groupby("condition")["value"].mean().sort_values(ascending=False).index.tolist()
+    place = alt.Y("condition:N", sort=order, title=None).axis(labelLimit=220, domain=False, ticks=False)
+    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
+    base = alt.Chart(data).encode(y=place, color=alt.value(BLUE))
+    metrics: list[str] = []
+    if "metric" in data:
+        metrics = _order(data, "metric")
+        base = base.encode(
+            color=_colour("metric", _metric_colours(metrics)), yOffset=alt.YOffset("metric:N", sort=metrics)
+        )
+    bar = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=value_title, scale=scale), x2="high:Q")
+    dot = base.mark_point(filled=True, size=70, opacity=1).encode(x="value:Q", tooltip=_tooltip(data, list(data)))
+    layers = [bar, dot, *_chance(chance, "x")]
+    published = "published" in data and bool(data["published"].notna().any())
+    if published:
+        layers.append(base.mark_point(shape="diamond", filled=False, size=90, strokeWidth=1.5).encode(x="published:Q"))
+    note = "Dot and line: ours with its 95 % interval." + (" Hollow diamond: published." if published else "")
+    words = description or (
+        f"Dot plot of {value_title} with intervals for {_many(data, 'condition')}"
+        f"{' and ' + ', '.join(metrics) if metrics else ''}{', published values beside ours' if published else ''}. "
+        f"{_extremes(data, 'condition')}"
+    )
+    return alt.layer(*layers).properties(
+        width=WIDTH, height=alt.Step(12 if metrics else 24), title=note, description=words
+    )
+
+
+def margins(table: pd.DataFrame, description: str = "") -> alt.FacetChart:
+    """How the margins of each condition are spread: a small histogram a condition, zero and the median marked.
+
+    Columns: condition, margin (log-probability of the right form minus that of the wrong form, natural log). A margin
+    of exactly zero is a tie and counts as wrong. Margins that are not finite are left out. Only counts travel with the
+    chart, so a page stays small however many items there are.
+    """
+    data = _keep(table, ["condition", "margin"], [])
+    data = data[np.isfinite(data["margin"])]
+    counts, medians = _histograms(data)
+    order = _order(data, "condition")
+    joined = counts.merge(medians, on="condition")
+    base = alt.Chart()
+    colour = {"right": BLUE, "wrong": VERMILLION}
+    bars = base.mark_bar(binSpacing=0).encode(
+        x=alt.X("start:Q", title="margin: log-probability of the right form minus the wrong form", bin="binned"),
+        x2="end:Q",
+        y=alt.Y("share:Q", title=None, axis=None),
+        color=_colour("form", colour),
+        tooltip=["condition:N", alt.Tooltip("start:Q", format=".2f"), alt.Tooltip("end:Q", format=".2f"), "items:Q"],
+    )
+    zero = base.mark_rule(color=GREY).encode(x=alt.datum(0))
+    median = base.mark_tick(thickness=3, height=14, yOffset=-7, color=GREY).encode(
+        x="mean(median):Q", y=alt.value(38), tooltip=[alt.Tooltip("mean(median):Q", format=".2f", title="median")]
+    )
+    words = description or (
+        f"Histograms of margins for {_many(data, 'condition')}: "
+        + "; ".join(
+            f"{row.condition} median {row.median:.2f}, {row.above:.0%} over zero" for row in medians.itertuples()
+        )
+        + "."
+    )
+    header = alt.Header(labelAngle=0, labelAlign="left", labelOrient="left", labelLimit=220)
+    row = alt.Row("condition:N", title=None, sort=order, header=header)
+    panel = alt.layer(bars, zero, median, data=joined).properties(width=WIDTH, height=38)
+    return panel.facet(row=row, spacing=6).properties(description=words)
+
+
+def by_number_and_attractor(
+    table: pd.DataFrame, value_title: str = "score", chance: float | None = 0.5, description: str = "", columns: int = 3
+) -> alt.LayerChart | alt.FacetChart:
+    """Dots with intervals: attractor match along the axis, one colour for each number of the subject.
+
+    Columns: number ("singular" or "plural"), attractor (for instance "none", "match", "mismatch"), value, low, high;
+    with a column condition one panel each.
+    """
+    data = _keep(table, ["number", "attractor", "value", "low", "high"], ["condition", "n"])
+    known = [name for name in ("none", "match", "mismatch") if name in set(data["attractor"])]
+    order = known + [name for name in _order(data, "attractor") if name not in known]
+    base = alt.Chart().encode(
+        x=alt.X("attractor:N", sort=order, title="attractor").axis(labelAngle=0),
+        xOffset=alt.XOffset("number:N", sort=["singular", "plural"]),
+        color=_colour("number", {"singular": BLUE, "plural": VERMILLION}, title="subject"),
+    )
+    scale = alt.Scale(domain=[0, 1])
+    bar = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=value_title, scale=scale), y2="high:Q")
+    dot = base.mark_point(filled=True, size=70, opacity=1).encode(y="value:Q", tooltip=_tooltip(data, list(data)))
+    panel = alt.layer(bar, dot, *_chance(chance, "y"), data=data)
+    words = (
+        description
+        or f"Dot plot of {value_title} by number of the subject and match of the attractor. "
+        + " ".join(
+            f"{row.number}, {row.attractor}: {row.value:.2f}."
+            for row in data.groupby(["number", "attractor"], sort=False)["value"].mean().reset_index().itertuples()
+        )
+    )
+    if "condition" not in data:
+        return panel.properties(width=WIDTH, height=220, description=words)
+    facet = alt.Facet("condition:N", title=None, sort=_order(data, "condition"))
+    return panel.properties(width=180, height=150).facet(facet=facet, columns=columns).properties(description=words)
+
+
+def verbs(
+    table: pd.DataFrame,
+    by: str = "probability",
+    by_title: str = "mean probability of the verb",
+    description: str = "",
+) -> alt.LayerChart | alt.FacetChart:
+    """Share right against how likely the model finds each verb: a point a verb, and the mean of twelve equal groups.
+
+    Columns: verb, ``by`` (probability or frequency; rows at zero cannot stand on a logarithmic axis and are left out),
+    share_right (share of the contexts in which the right form is the likelier). The line uses every verb; of more than
+    1,500 verbs every so-manieth by ``by`` is drawn, and the chart says so.
+    """
+    data = _keep(table, ["verb", by, "share_right"], [])
+    data = data[data[by] > 0].sort_values(by, ignore_index=True)
+    groups = pd.cut(data.index, 12, labels=False) if len(data) > 12 else data.index
+    grouped = data.groupby(groups)
+    means = pd.DataFrame(
+        {
+            by: np.exp(grouped[by].agg(lambda values: np.log(values).mean())).map(_short),
+            "share_right": grouped["share_right"].mean().round(4),
+            "verbs": grouped.size(),
+        }
+    )
+    drawn = (
+        data.iloc[np.unique(np.linspace(0, len(data) - 1, min(POINTS, len(data))).astype(int))] if len(data) else data
+    )
+    drawn = drawn.assign(**{by: drawn[by].map(_short), "share_right": drawn["share_right"].round(3)})
+    x = alt.X(f"{by}:Q", title=f"{by_title} (logarithmic)").scale(type="log", nice=False).axis(POWERS)
+    y = alt.Y("share_right:Q", title="share of contexts right", scale=alt.Scale(domain=[0, 1]))
+    points = (
+        alt.Chart(drawn)
+        .mark_circle(size=22, opacity=0.3, color=BLUE, aria=False)
+        .encode(x=x, y=y, tooltip=["verb:N", f"{by}:Q", "share_right:Q"])
+    )
+    line = (
+        alt.Chart(means)
+        .mark_line(color=VERMILLION, strokeWidth=2.5, point=alt.OverlayMarkDef(color=VERMILLION, size=40))
+        .encode(x=x, y=y, tooltip=["verbs:Q", f"{by}:Q", "share_right:Q"])
+    )
+    note = "A point: one verb. Line: mean of twelve groups of equal size, from rare to likely."
+    if len(drawn) < len(data):
+        note += f" {len(drawn):,} of {len(data):,} verbs are drawn; the line uses all."
+    ends = f" From {means['share_right'].iloc[0]:.2f} to {means['share_right'].iloc[-1]:.2f}." if len(means) else ""
+    words = description or f"Share of contexts right against {by_title} for {len(data):,} verbs.{ends}"
+    return alt.layer(points, line).properties(width=620, height=300, title=note, description=words)
+
+
+def compare(
+    table: pd.DataFrame, value_title: str = "score", chance: float | None = 0.5, description: str = "", columns: int = 2
+) -> alt.FacetChart:
+    """Models side by side: a small panel for each diagnostic, a dot with its interval in the colour of each model.
+
+    Columns: diagnostic, model, value, low, high; and where present n.
+    """
+    data = _keep(table, ["diagnostic", "model", "value", "low", "high"], ["n"])
+    models = _order(data, "model")
+    base = alt.Chart().encode(
+        y=alt.Y("model:N", sort=models, title=None).axis(labelLimit=150, domain=False, ticks=False),
+        color=alt.Color("model:N", legend=None, scale=_scale(model_colours(models))),
+    )
+    scale = alt.Scale(domain=[0, 1])
+    bar = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=value_title, scale=scale), x2="high:Q")
+    dot = base.mark_point(filled=True, size=70, opacity=1).encode(x="value:Q", tooltip=_tooltip(data, list(data)))
+    panel = alt.layer(bar, dot, *_chance(chance, "x"), data=data).properties(width=210, height=alt.Step(22))
+    words = description or (
+        f"Dot plots of {value_title} with intervals: {_many(data, 'diagnostic')}, {_many(data, 'model')}. "
+        f"{_extremes(data, 'model')}"
+    )
+    facet = alt.Facet("diagnostic:N", title=None, sort=_order(data, "diagnostic"))
+    return panel.facet(facet=facet, columns=columns).properties(description=words)
+
+
+def _render(spec: dict, **_: object) -> tuple[dict, dict]:
+    """The three types of one output, and the size at which the picture is to be shown."""
+    import vl_convert
+
+    spec = {**spec, "$schema": SCHEMA}
+    scale = 1.25  # sharper costs more bytes in every notebook and page than it is worth
+    png = _smaller(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale))
+    width, height = struct.unpack(">II", png[16:24])
+    bundle = {
+        MIME_TYPE: spec,
+        "image/png": png,
+        "text/plain": spec.get("description", "A chart without a description."),
+    }
+    return bundle, {"image/png": {"width": round(width / scale), "height": round(height / scale)}}
+
+
+def _smaller(png: bytes) -> bytes:
+    """The same picture, its pixels packed as tightly as zlib can: vl-convert's are up to four times larger."""
+    chunks, position = [], 8
+    while position < len(png):
+        (length,) = struct.unpack(">I", png[position : position + 4])
+        chunks.append((png[position + 4 : position + 8], png[position + 8 : position + 8 + length]))
+        position += length + 12
+    pixels = zlib.compress(zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT")), 9)
+    packed = [png[:8]]
+    for kind, body in [(k, b) for k, b in chunks if k not in (b"IDAT", b"IEND")] + [(b"IDAT", pixels), (b"IEND", b"")]:
+        packed += [struct.pack(">I", len(body)), kind, body, struct.pack(">I", zlib.crc32(kind + body))]
+    return b"".join(packed)
+
+
+def _theme() -> alt.theme.ThemeConfig:
+    ink, pale = "#333333", "#DDDDDD"
+    words: Any = {
+        "labelColor": ink,
+        "titleColor": ink,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    }
+    return {
+        "config": {
+            "background": "white",
+            "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+            "padding": 8,
+            "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": 260},
+            "axis": {**words, "gridColor": pale, "domainColor": GREY, "tickColor": GREY, "titlePadding": 8},
+            "axisY": {"domain": False, "ticks": False, "titleAnchor": "end", "tickCount": 5},
+            "legend": {**words, "orient": "top", "titleOrient": "left", "symbolStrokeWidth": 2, "symbolOpacity": 1},
+            "header": {**words, "labelFontWeight": 600, "labelLimit": 240, "labelPadding": 6},
+            "title": {"anchor": "start", "color": ink, "fontSize": 12, "fontWeight": "normal", "offset": 10},
+            "facet": {"spacing": 24},
+            "range": {"category": list(PALETTE)},
+            "mark": {"color": BLUE},
+        }
+    }
+
+
+def _keep(table: pd.DataFrame, needed: list[str], optional: list[str]) -> pd.DataFrame:
+    """Only the columns a chart needs, numbers to four digits, so that specifications stay small."""
+    kept = table[needed + [name for name in optional if name in table]].reset_index(drop=True)
+    floats = [
+        name for name in kept.select_dtypes("float") if name in ("value", "low", "high", "tse", "published", "margin")
+    ]
+    return kept.round(dict.fromkeys(floats, 4))
+
+
+def _histograms(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Counts in shared bins of which zero is an edge, and the median and the share over zero, all per condition."""
+    reach = float(data["margin"].max() - data["margin"].min()) if len(data) else 0.0
+    width = _nice(reach / 40) if reach else 0.1
+    bins = np.ceil(
+        data["margin"] / width
+    )  # bin k holds (k - 1, k] times the width, so that a tie falls among the wrong
+    counts = data.groupby(["condition", bins.rename("bin")], sort=False).size().rename("items").reset_index()
+    counts["start"] = ((counts["bin"] - 1) * width).round(6)
+    counts["end"] = (counts["bin"] * width).round(6)
+    counts["form"] = np.where(counts["bin"] > 0, "right", "wrong")
+    counts["share"] = (counts["items"] / counts.groupby("condition")["items"].transform("sum")).round(4)
+    grouped = data.groupby("condition", sort=False)["margin"]
+    medians = pd.DataFrame({"median": grouped.median(), "above": grouped.agg(lambda values: (values > 0).mean())})
+    return counts.drop(columns="bin"), medians.reset_index()
+
+
+def _nice(width: float) -> float:
+    """The next larger of 1, 2, 2.5, 5 times a power of ten."""
+    power = 10.0 ** np.floor(np.log10(width))
+    return float(next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= width))
+
+
+def _short(number: float) -> float:
+    """Three significant digits: what a tooltip shows, at a third of the size."""
+    return float(f"{number:.3g}")
+
+
+def _chance(level: float | None, axis: str) -> list[alt.Chart]:
+    if level is None:
+        return []
+    return [alt.Chart().mark_rule(strokeDash=[3, 3], color=GREY).encode(**{axis: alt.datum(level)})]
+
+
+def _scale(colours: dict[str, str]) -> alt.Scale:
+    return alt.Scale(domain=list(colours), range=list(colours.values()))
+
+
+def _colour(field: str, colours: dict[str, str], title: str | None = None) -> alt.Color:
+    return alt.Color(f"{field}:N", title=title, scale=_scale(colours))
+
+
+def _metric_colours(metrics: list[str]) -> dict[str, str]:
+    spare = iter(PALETTE[2:] * len(metrics))
+    return {metric: METRIC_COLOURS.get(metric) or next(spare) for metric in metrics}
+
+
+def _tooltip(data: pd.DataFrame, names: list[str]) -> list[alt.Tooltip]:
+    """Name and value of each column, scores with three decimals."""
+    decimals = {"value", "low", "high", "tse", "published"}
+    return [alt.Tooltip(name, format=".3f") if name in decimals else alt.Tooltip(name) for name in names]
+
+
+def _order(data: pd.DataFrame, column: str) -> list[str]:
+    """Values in the order of the table: whoever made it knew why."""
+    return data[column].drop_duplicates().tolist()
+
+
+def _many(data: pd.DataFrame, column: str) -> str:
+    count = data[column].nunique()
+    return f"{count} {column}{'' if count == 1 else 's'}"
+
+
+def _extremes(data: pd.DataFrame, column: str) -> str:
+    """A sentence with the highest and the lowest mean value, or nothing where there is nothing to compare."""
+    means = data.groupby(column)["value"].mean().dropna()
+    if len(means) < 2:
+        return ""
+    return f"Highest on average: {means.idxmax()}, {means.max():.2f}; lowest: {means.idxmin()}, {means.min():.2f}."
