@@ -12,7 +12,6 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from difflib import get_close_matches
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -22,6 +21,7 @@ import typer
 
 from lib.errors import LitmusError
 from lib.paths import DATA
+from lib.say import did_you_mean
 
 PUBLISHED = DATA / "published"
 ATTEMPTS = 3  # of one file: each goes on where the last one stopped
@@ -188,9 +188,8 @@ def chosen(only: str = "") -> list[Published]:
     wanted = [name.strip() for name in only.split(",") if name.strip()] or known
     for name in wanted:
         if name not in known:
-            close = "".join(f"; did you mean {match}?" for match in get_close_matches(name, known, 1))
             raise LitmusError(
-                f"{name} is not a published set of data/datasets.csv{close} The sets: {', '.join(known)}."
+                f"there is no published set {name}{did_you_mean(name, known)}; there are {', '.join(known)}."
             )
     return [row for row in rows if row.set in wanted]
 
