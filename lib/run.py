@@ -137,7 +137,7 @@ def _wants(default: Any) -> str:
 
 
 def page(reports: Path, model: str, notebook: str) -> Path:
-    """Where results of a notebook go, without suffix: reports/<model>/<notebook>, or reports/<notebook> without model."""
+    """Where results go, without suffix: reports/<model>/<notebook>; reports/<notebook> for one without a model."""
     from lib.results import safe_name
 
     return reports / safe_name(model) / notebook if model else reports / notebook

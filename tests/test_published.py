@@ -6,6 +6,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from lib import published
@@ -148,7 +149,7 @@ def test_from_a_local_copy(tmp_path, web, monkeypatch):
 
 
 def test_the_command_line(tmp_path, web, monkeypatch):
-    app = published.typer.Typer()
+    app = typer.Typer()
     app.command()(published.main)
     monkeypatch.setattr(published, "listed", lambda: [web.row()])
 
