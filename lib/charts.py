@@ -36,7 +36,7 @@ METRIC_COLOURS = {"EW": BLUE, "MW": VERMILLION, "TSE": GREY}
 BUNDLED_MODELS = ("smollm2-135m-instruct", "distilbert-mlm", "wiki-lstm")
 
 WIDTH = 430
-"""Width in pixels of a single panel; labels on its left take up to 220 more."""
+"""Width in pixels of a single panel; labels on its left take up to 250 more."""
 
 POWERS = alt.Axis(
     grid=False,
@@ -46,7 +46,7 @@ POWERS = alt.Axis(
 )
 """How a logarithmic axis is labelled: 1e-5, 0.01, 1."""
 
-POINTS = 1500
+POINTS = 1000
 """At most so many points are drawn in one panel: more cannot be told apart and make pages heavy."""
 
 
@@ -142,7 +142,7 @@ def intervals(
     """
     data = _keep(table, ["condition", "value", "low", "high"], ["metric", "published", "n"])
     order = data.groupby("condition")["value"].mean().sort_values(ascending=False).index.tolist()
-    place = alt.Y("condition:N", sort=order, title=None).axis(labelLimit=220, domain=False, ticks=False)
+    place = alt.Y("condition:N", sort=order, title=None).axis(labelLimit=250, domain=False, ticks=False)
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
     base = alt.Chart(data).encode(y=place, color=alt.value(BLUE))
     metrics: list[str] = []
@@ -200,7 +200,7 @@ def margins(table: pd.DataFrame, description: str = "") -> alt.FacetChart:
         )
         + "."
     )
-    header = alt.Header(labelAngle=0, labelAlign="left", labelOrient="left", labelLimit=220)
+    header = alt.Header(labelAngle=0, labelAlign="left", labelOrient="left", labelLimit=250)
     row = alt.Row("condition:N", title=None, sort=order, header=header)
     panel = alt.layer(bars, zero, median, data=joined).properties(width=WIDTH, height=38)
     return panel.facet(row=row, spacing=6).properties(description=words)
@@ -250,7 +250,7 @@ def verbs(
 
     Columns: verb, ``by`` (probability or frequency; rows at zero cannot stand on a logarithmic axis and are left out),
     share_right (share of the contexts in which the right form is the likelier). The line uses every verb; of more than
-    1,500 verbs every so-manieth by ``by`` is drawn, and the chart says so.
+    1,000 verbs every so-manieth by ``by`` is drawn, and the chart says so.
     """
     data = _keep(table, ["verb", by, "share_right"], [])
     data = data[data[by] > 0].sort_values(by, ignore_index=True)
@@ -279,9 +279,9 @@ def verbs(
         .mark_line(color=VERMILLION, strokeWidth=2.5, point=alt.OverlayMarkDef(color=VERMILLION, size=40))
         .encode(x=x, y=y, tooltip=["verbs:Q", f"{by}:Q", "share_right:Q"])
     )
-    note = "A point: one verb. Line: mean of twelve groups of equal size, from rare to likely."
+    note = ["A point: one verb. Line: mean of twelve groups of equal size, from rare to likely."]
     if len(drawn) < len(data):
-        note += f" {len(drawn):,} of {len(data):,} verbs are drawn; the line uses all."
+        note.append(f"{len(drawn):,} of {len(data):,} verbs are drawn; the line uses all.")
     ends = f" From {means['share_right'].iloc[0]:.2f} to {means['share_right'].iloc[-1]:.2f}." if len(means) else ""
     words = description or f"Share of contexts right against {by_title} for {len(data):,} verbs.{ends}"
     return alt.layer(points, line).properties(width=620, height=300, title=note, description=words)
@@ -360,7 +360,7 @@ def _theme() -> alt.theme.ThemeConfig:
             "axis": {**words, "gridColor": pale, "domainColor": GREY, "tickColor": GREY, "titlePadding": 8},
             "axisY": {"domain": False, "ticks": False, "titleAnchor": "end", "tickCount": 5},
             "legend": {**words, "orient": "top", "titleOrient": "left", "symbolStrokeWidth": 2, "symbolOpacity": 1},
-            "header": {**words, "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 210, "labelPadding": 6},
+            "header": {**words, "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 240, "labelPadding": 6},
             "title": {"anchor": "start", "color": ink, "fontSize": 12, "fontWeight": "normal", "offset": 10},
             "facet": {"spacing": 24},
             "range": {"category": list(PALETTE)},
