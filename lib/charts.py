@@ -60,17 +60,17 @@ def use_theme() -> None:
 def model_colours(models: Iterable[str]) -> dict[str, str]:
     """A colour for each model, the same one wherever the model appears as long as colours last.
 
-    The bundled models have fixed colours; any other has the colour its name leads to, or the next free one where two
-    names lead to the same. Colours repeat when there are more models than colours.
+    The bundled models have fixed colours; any other has the colour its name leads to among the rest, or the next free
+    one where two names lead to the same. Colours repeat when there are more models than colours.
     """
     names = sorted(set(models), key=lambda name: (name not in BUNDLED_MODELS, name))
+    reserved, rest = PALETTE[: len(BUNDLED_MODELS)], PALETTE[len(BUNDLED_MODELS) :]
     colours: dict[str, str] = {}
     for position, name in enumerate(names):
+        start = int(hashlib.sha256(name.encode()).hexdigest(), 16) % len(rest)
+        preferred = (*rest[start:], *rest[:start], *reserved)
         if name in BUNDLED_MODELS:
-            start = BUNDLED_MODELS.index(name)
-        else:
-            start = int(hashlib.sha256(name.encode()).hexdigest(), 16)
-        preferred = [PALETTE[(start + step) % len(PALETTE)] for step in range(len(PALETTE))]
+            preferred = (reserved[BUNDLED_MODELS.index(name)],)
         taken = list(colours.values())[position - position % len(PALETTE) :]
         colours[name] = next(colour for colour in preferred if colour not in taken)
     return colours

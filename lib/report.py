@@ -326,8 +326,12 @@ def _run_of(notebook: NotebookNode) -> dict[str, Any]:
 
 def _literals(source: str) -> dict[str, Any]:
     """Names and values of the lines ``name = literal`` of a cell."""
-    found = {}
-    for statement in ast.parse(source).body:
+    found: dict[str, Any] = {}
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:  # the cell that made the notebook fail
+        return found
+    for statement in statements:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 with contextlib.suppress(ValueError):
