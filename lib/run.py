@@ -27,7 +27,8 @@ from lib.experiments import config_files, experiments_of
 from lib.paths import NOTEBOOKS, REPORTS
 from lib.say import did_you_mean, short
 
-RESULTS = (".json", ".parquet", ".csv", ".html", ".FAILED.html")  # what may lie beside an executed notebook
+WRITTEN = (".json", ".parquet", ".csv")  # results that a notebook writes
+RESULTS = (*WRITTEN, ".html", ".FAILED.html")  # what may lie beside an executed notebook
 TIMEOUT = 3600  # seconds a cell may take
 
 
@@ -143,12 +144,14 @@ def page(reports: Path, model: str, notebook: str) -> Path:
     return reports / safe_name(model) / notebook if model else reports / notebook
 
 
-def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout: int = TIMEOUT) -> int:
+def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout: int = TIMEOUT, mark: str = "") -> int:
     """Run a ``.py`` notebook with ``parameters`` in a kernel of its own, in the current folder.
 
     The executed notebook becomes ``<out>.ipynb``, also when it fails; results of an earlier run that lie there never
     pass for results of this one. ``timeout`` is the limit of one cell in seconds. Returns 0, or 1 after one sentence
     on stderr that names the failing cell. A run that is itself interrupted leaves the executed notebook of before.
+    ``mark`` is kept in the notebook's metadata: the grid recognises its results by it, and takes a notebook that wrote
+    none for one that failed.
     """
     import jupytext
 
@@ -170,7 +173,11 @@ def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout
         except KeyboardInterrupt:
             _remove(path for path, stamp in _stamps(out).items() if before.get(path) != stamp)  # half of a result
             raise
-        where = _finish(executed, path, out, problem)
+        if mark and not problem and not all((out.parent / f"{out.name}{suffix}").exists() for suffix in WRITTEN):
+            problem = (
+                f"it ended without having written its results ({', '.join(WRITTEN)}), which lib.results.write does"
+            )
+        where = _finish(executed, path, out, problem, mark)
         _place(executed, out.parent / f"{out.name}.ipynb")
     _remove(path for path, stamp in _stamps(out).items() if problem or before.get(path) == stamp)
     if problem:
@@ -210,7 +217,7 @@ def _papermill(notebook: Any, executed: Path, parameters: dict[str, Any], timeou
     return ""
 
 
-def _finish(executed: Path, source: Path, out: Path, problem: str) -> str:
+def _finish(executed: Path, source: Path, out: Path, problem: str, mark: str) -> str:
     """Put the true paths into the executed notebook, after a failure the reason; returns the failing cell in words.
 
     papermill marks a cell that raised. A cell whose kernel died, or that was over its time, would show nothing.
@@ -221,6 +228,8 @@ def _finish(executed: Path, source: Path, out: Path, problem: str) -> str:
         nbformat.write(nbformat.v4.new_notebook(metadata={"papermill": {"exception": True}}), executed)
     notebook = nbformat.read(executed, as_version=4)
     notebook.metadata.papermill.update(input_path=short(source), output_path=f"{short(out)}.ipynb")
+    if mark:
+        notebook.metadata.litmus = {"mark": mark}
     heading, failing, under = "", None, ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "papermill-error-cell-tag" not in cell.metadata.get("tags", []):
@@ -320,7 +329,7 @@ def config_out(file: Path, model: str, notebook: str, reports: Path) -> Path:
 # ---- the command line
 
 
-def _settings(pairs: list[str], model: str) -> dict[str, str]:
+def settings_of(pairs: list[str], model: str = "") -> dict[str, str]:
     """``key=value`` pairs as a dictionary. Raises LitmusError for a pair without =, and for a key given twice."""
     given: dict[str, str] = {"model": model} if model else {}
     for pair in pairs:
@@ -335,7 +344,9 @@ def _settings(pairs: list[str], model: str) -> dict[str, str]:
     return given
 
 
-def run_notebook(name: str, given: dict[str, str], out: Path | None, reports: Path, timeout: int) -> int:
+def run_notebook(
+    name: str, given: dict[str, str], out: Path | None, reports: Path, timeout: int, mark: str = ""
+) -> int:
     """Run one notebook with parameters as the command line gives them; returns the exit code."""
     path = notebook_path(name)
     known = parameters_of(path)
@@ -343,10 +354,12 @@ def run_notebook(name: str, given: dict[str, str], out: Path | None, reports: Pa
         raise LitmusError(f"{path.stem} has no parameter model: it is run once, without --model.")
     model = check_parameters(known, given).get("model", known.get("model", ""))
     out = out or page(reports, model, path.stem)
+    title = f"{path.stem}, {model}" if model else path.stem
+    print(f"{title}: running", flush=True)
     started = time.monotonic()
-    code = execute(path, given, out, timeout)
+    code = execute(path, given, out, timeout, mark)
     if code == 0:
-        sys.stdout.write(f"done in {time.monotonic() - started:.0f} s: {short(out)}.ipynb\n")
+        print(f"{title}: done in {time.monotonic() - started:.0f} s, {short(out)}.ipynb", flush=True)
     return code
 
 
@@ -380,6 +393,7 @@ def main(
     without: Annotated[
         str, typer.Option("--except", "--blacklist", help="with --config: not files with one of these in the path")
     ] = "",
+    mark: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Run a notebook (or published experiments) and keep the executed notebook, also when it fails.
 
@@ -390,11 +404,11 @@ def main(
     try:
         if bool(notebook) == bool(config):
             raise LitmusError("give the name of a notebook, or --config with an experiment file or a folder of them.")
-        given = _settings(settings or [], model)
+        given = settings_of(settings or [], model)
         if not config:
             if only or without:
                 raise LitmusError("--only and --except choose among the files of --config.")
-            raise typer.Exit(run_notebook(notebook, given, out, reports, timeout))
+            raise typer.Exit(run_notebook(notebook, given, out, reports, timeout, mark))
         if out:
             raise LitmusError("with --config the results have names of their own; --reports FOLDER says where.")
         raise typer.Exit(
