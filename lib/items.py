@@ -1,0 +1,157 @@
+"""Items: published files and our own, read strictly and prepared as the papers prepared them.
+
+Every reader returns a table with one row an item and says, when a line is wrong, which file, which line, and what is
+wrong with it.
+"""
+
+import json
+import string
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lib.errors import LitmusError
+from lib.models.protocol import Gap
+
+LABELS = {-2: "plural", -1: "singular"}
+FIELDS = ("sentence_good", "sentence_bad", "label")
+EXTRAS = ("id", "construction", "paradigm", "subject_number", "attractor_number", "match", "subject", "verb", "UID")
+
+
+def read_agreement(path: str | Path) -> pd.DataFrame:
+    """The agreement pairs of a JSONL file in the published format of Newman et al. (2021), prepared as they were.
+
+    A line holds ``sentence_good``, ``sentence_bad`` and ``label`` (-2: the right verb is plural, -1: singular). ASCII
+    punctuation is stripped from both ends, the rest split on white space, and the one differing word is the gap.
+    Columns: ``file``, ``line``, ``sentence_good``, ``sentence_bad``, ``label``, ``number`` of the right form, ``left``,
+    ``good``, ``bad``, ``right`` and those of ``EXTRAS`` that the file has. Raises LitmusError naming file and line.
+    """
+    path = Path(path)
+    rows = [_agreement_row(path, line, text) for line, text in _lines(path)]
+    if not rows:
+        raise LitmusError(f"{path} holds no items; an item file has one JSON object a line.")
+    return pd.DataFrame(rows)
+
+
+def _lines(path: Path) -> Iterable[tuple[int, str]]:
+    """The non-blank lines of a text file with their numbers; a byte-order mark and Windows line ends do no harm."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise LitmusError(f"There is no item file {path}; check the path.") from None
+    except OSError as error:
+        raise LitmusError(f"The item file {path} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError as error:
+        raise LitmusError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    lines = text.replace("\r\n", "\n").split("\n")  # never splitlines(): items may hold other line separators
+    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
+    where = f"{path}, line {line}"
+    try:
+        item = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LitmusError(f"{where} is not valid JSON ({error}); each line is one JSON object.") from None
+    if not isinstance(item, dict):
+        raise LitmusError(f'{where} is not a JSON object; write it as {{"sentence_good": ..., ...}}.')
+    if missing := [field for field in FIELDS if field not in item]:
+        raise LitmusError(f"{where} lacks the field '{missing[0]}'; an item needs {', '.join(FIELDS)}.")
+    if type(item["label"]) is not int or item["label"] not in LABELS:
+        raise LitmusError(f"{where} has the label {item['label']!r}; use -2 (right verb plural) or -1 (singular).")
+    for field in FIELDS[:2]:
+        if not isinstance(item[field], str):
+            raise LitmusError(f"{where}: '{field}' is not text; write the sentence in quotation marks.")
+    left, good, bad, right = split_at_difference(item["sentence_good"], item["sentence_bad"], where)
+    extras = {field: item[field] for field in EXTRAS if field in item}
+    return {
+        "file": path.stem, "line": line, **{field: item[field] for field in FIELDS}, "number": LABELS[item["label"]],
+        "left": left, "good": good, "bad": bad, "right": right, **extras,
+    }  # fmt: skip
+
+
+def split_at_difference(sentence_good: str, sentence_bad: str, where: str = "this pair") -> tuple[str, str, str, str]:
+    """Left context, good form, bad form, right context of two sentences that differ in exactly one word."""
+    good, bad = (sentence.strip(string.punctuation).split() for sentence in (sentence_good, sentence_bad))
+    if len(good) != len(bad):
+        raise LitmusError(
+            f"{where}: the sentences have {len(good)} and {len(bad)} words; they must differ in exactly one word."
+        )
+    different = [i for i, (a, b) in enumerate(zip(good, bad, strict=True)) if a != b]
+    if len(different) != 1:
+        found = "no word" if not different else f"{len(different)} words"
+        raise LitmusError(f"{where}: the sentences differ in {found}; they must differ in exactly one.")
+    [at] = different
+    return " ".join(good[:at]), good[at], bad[at], " ".join(good[at + 1 :])
+
+
+def gaps(items: pd.DataFrame, capitalise: bool, full_stop: bool = True) -> list[Gap]:
+    """The gap of every item as the paper set it: first word capitalised (for cased models), a full stop at the end.
+
+    A gap that opens its sentence stays without left context; its forms are then capitalised by the model's ``word``.
+    """
+    lefts = [_capitalised(left) if capitalise else left for left in items["left"]]
+    return [Gap(left, right + ("." if full_stop else "")) for left, right in zip(lefts, items["right"], strict=True)]
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def sample(items: pd.DataFrame, limit: int, how: str = "seeded", seed: int = 0) -> pd.DataFrame:
+    """At most ``limit`` rows (0: all), in file order: drawn by ``seed`` (``seeded``), or the ``first`` ones."""
+    if limit < 0:
+        raise LitmusError(f"A limit of {limit} items makes no sense; use 0 for all or a positive number.")
+    if how not in ("seeded", "first"):
+        raise LitmusError(f"'{how}' is no way to take a sample; choose 'seeded' or 'first'.")
+    if not limit or len(items) <= limit:
+        return items
+    if how == "first":
+        return items.head(limit)
+    chosen = np.random.default_rng(seed).choice(len(items), size=limit, replace=False)
+    return items.iloc[np.sort(chosen)]
+
+
+def read_verbs(path: str | Path) -> pd.DataFrame:
+    """A verb list in the published format ``idx,sing,plur,freq``: columns ``singular``, ``plural``, ``frequency``, ``line``.
+
+    Lemmas are told apart by their two forms, never by ``idx`` (constant in the published file, whose own reader so keeps
+    one verb of 1,951). Repeated rows count once. A row whose two forms are the same is an error; a row whose form also
+    stands in the other column elsewhere is kept and marked in ``ambiguous``.
+    """
+    path = Path(path)
+    lines = _lines(path)
+    header = lines[0][1].split(",") if lines else []
+    if missing := [column for column in ("sing", "plur") if column not in header]:
+        raise LitmusError(f"{path} has no column '{missing[0]}' in line 1; a verb list starts with idx,sing,plur,freq.")
+    rows = []
+    for line, text in lines[1:]:
+        cells = dict(zip(header, text.split(","), strict=False))
+        singular, plural = (cells.get(column, "").strip() for column in ("sing", "plur"))
+        if text.count(",") != len(header) - 1 or not singular or not plural:
+            raise LitmusError(f"{path}, line {line}: '{text}' is not {','.join(header)}; give every verb both forms.")
+        if singular == plural:
+            raise LitmusError(
+                f"{path}, line {line}: both forms are '{singular}'; a verb that does not inflect tests nothing."
+            )
+        rows.append({"singular": singular, "plural": plural, "frequency": _number(cells.get("freq", "")), "line": line})
+    if not rows:
+        raise LitmusError(f"{path} holds no verbs; every line after the first is one.")
+    table = pd.DataFrame(rows).drop_duplicates(["singular", "plural"], ignore_index=True)
+    in_both = set(table["singular"]) & set(table["plural"])
+    return table.assign(ambiguous=table["singular"].isin(in_both) | table["plural"].isin(in_both))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def count_by(items: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """How many items there are of each kind: the columns and ``items``."""
+    return items.groupby(list(columns), sort=False, dropna=False).size().rename("items").reset_index()

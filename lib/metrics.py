@@ -1,0 +1,177 @@
+"""What is measured: a metric is a function from tables or arrays of log-probabilities to a tidy table.
+
+TSE, EW and MW are from Newman, Ang, Gong and Hewitt (2021), "Refining targeted syntactic evaluation of language models".
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from lib.errors import LitmusError
+from lib.scoring import Fills
+
+Metric = Literal["EW", "MW"]
+Side = Literal["top", "bottom"]
+PLURAL, SINGULAR = -2, -1
+CHUNK = 64  # contexts whose verb x cutoff tables are held at once
+
+
+def minimal_pairs(fills: Fills, good: Sequence[str], bad: Sequence[str]) -> pd.DataFrame:
+    """TSE, pair by pair: is the right form more probable than the wrong one at its gap?
+
+    Columns: ``log_probability_good``, ``log_probability_bad`` (natural log), ``rank_good``, ``rank_bad``, ``margin`` (their
+    difference), ``scorable`` (both forms have a score; the paper's *valid*), ``reason`` (why not), ``tie`` and ``correct``
+    (1 or 0, NaN when unscorable; a tie is not correct).
+    """
+    table = pd.DataFrame({f"log_probability_{which}": fills.at("log_probability", forms).astype(float)
+                          for which, forms in (("good", good), ("bad", bad))})  # fmt: skip
+    table["rank_good"], table["rank_bad"] = fills.at("rank", good), fills.at("rank", bad)
+    table["margin"] = table["log_probability_good"] - table["log_probability_bad"]
+    table["scorable"] = table["margin"].notna()
+    table["reason"] = [first or second for first, second in zip(fills.reason(good), fills.reason(bad), strict=True)]
+    same = table["scorable"] & (fills.columns(good) == fills.columns(bad))
+    table.loc[same, ["scorable", "reason"]] = [False, "identical"]
+    table["tie"] = table["scorable"] & (table["margin"] == 0)
+    table["correct"] = np.where(table["scorable"], (table["margin"] > 0).astype(float), np.nan)
+    return table
+
+
+def distinct_contexts(fills: Fills, labels: Sequence[int]) -> pd.DataFrame:
+    """The distinct contexts that EW and MW average over, in the order of their first row.
+
+    Columns: ``context`` (row in ``fills``), ``label`` (of its first row, as in the published code: -2 plural, -1
+    singular), ``rows`` (how many pairs share it), ``both_labels`` (mistakes of the data: counted, and told).
+    """
+    rows = pd.DataFrame({"context": fills.context_of, "label": np.asarray(labels, dtype=int)})
+    return rows.groupby("context", sort=False).agg(
+        label=("label", "first"), rows=("label", "size"), both_labels=("label", lambda found: found.nunique() > 1)
+    ).reset_index()  # fmt: skip
+
+
+def usable_verbs(fills: Fills, verbs: pd.DataFrame) -> pd.DataFrame:
+    """``verbs`` (columns ``singular``, ``plural``) with ``usable`` and ``reason``: a lemma needs a score for both forms."""
+    reasons = fills.forms["reason_middle"]
+    table = verbs.assign(reason=[reasons[s] or reasons[p] for s, p in zip(verbs.singular, verbs.plural, strict=True)])
+    return table.assign(usable=table["reason"] == "")
+
+
+def by_cutoff(
+    fills: Fills,
+    contexts: pd.DataFrame,
+    verbs: pd.DataFrame,
+    cutoffs_top: Sequence[float],
+    cutoffs_bottom: Sequence[float],
+    metrics: Sequence[Metric] = ("EW", "MW"),
+) -> pd.DataFrame:
+    """EW and MW of every context at every cutoff: one row each.
+
+    ``contexts`` as from ``distinct_contexts``; ``verbs`` as from ``usable_verbs``. The cutoffs must be those that ``fills``
+    was made with. Columns: ``context``, ``metric``, ``side``, ``cutoff``, ``score`` (NaN where no verb counts: an *invalid*
+    context), ``mass_counted`` (probability of both forms of the lemmas that count, 0 where none does).
+
+    EW is the share of counted lemmas whose right form outranks the wrong one. MW is the probability of counted right
+    forms over that of all counted forms. Top cutoffs: a lemma counts for EW when either form is inside, for MW each form
+    counts when it is itself inside. Bottom cutoffs: a lemma counts when both forms are inside. As the mass rarely lands on
+    the cutoff, a value is interpolated between without and with the item that crosses it (paper, section 4).
+    """
+    usable = _some(verbs[verbs["usable"]])
+    pieces = []
+    for start in range(0, len(contexts), CHUNK):
+        chunk = contexts.iloc[start : start + CHUNK]
+        values = fills.values[chunk["context"]]
+        plural = (chunk["label"] == PLURAL).to_numpy()[:, None]
+        forms = [fills.columns(usable[number]) for number in ("singular", "plural")]
+        right, wrong = np.where(plural, forms[1], forms[0]), np.where(plural, forms[0], forms[1])
+        for side, cutoffs in (("top", cutoffs_top), ("bottom", cutoffs_bottom)):
+            if len(cutoffs):
+                scores, mass = _scores(values, right, wrong, side, np.asarray(cutoffs), fills.vocabulary_size)
+                pieces += [_tidy(chunk["context"], m, side, cutoffs, scores[m], mass) for m in metrics]
+    columns = ["context", "metric", "side", "cutoff", "score", "mass_counted"]
+    return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=columns)
+
+
+def _some(usable: pd.DataFrame) -> pd.DataFrame:
+    if usable.empty:
+        raise LitmusError("No verb of the list has a score for both forms in this model; choose another verb list.")
+    return usable
+
+
+def _scores(
+    values: np.ndarray, right: np.ndarray, wrong: np.ndarray, side: Side, cutoffs: np.ndarray, vocabulary_size: int
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """EW and MW, and the mass counted, each of shape (contexts, cutoffs), for forms at columns ``right`` and ``wrong``."""
+    take = np.take_along_axis
+    probability = np.exp(values["log_probability"].astype(float))
+    p_right, p_wrong = take(probability, right, 1), take(probability, wrong, 1)
+    place = values["rank"] if side == "top" else vocabulary_size - values["rank"] + 1
+    right_place, wrong_place = take(place, right, 1), take(place, wrong, 1)
+    lemma_place = np.minimum(right_place, wrong_place) if side == "top" else np.maximum(right_place, wrong_place)
+    if side == "bottom":
+        right_place = wrong_place = lemma_place
+
+    items, below, reached = np.moveaxis(values[side], 2, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(reached > below, (cutoffs - below) / (reached - below), 1.0).clip(0, 1)
+    right_forms, wrong_forms = np.stack([p_right, p_wrong], 1)[:, :, None, :].swapaxes(0, 1)
+    lemmas = np.stack([np.ones_like(p_right), p_right > p_wrong, p_right + p_wrong], 1)
+    ends = []
+    for prefix in (items - 1, items):
+        counted, right_wins, mass = np.moveaxis(lemmas @ _inside(lemma_place, prefix), 1, 0)
+        right_mass = (right_forms @ _inside(right_place, prefix))[:, 0]
+        wrong_mass = (wrong_forms @ _inside(wrong_place, prefix))[:, 0]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ends.append({"EW": right_wins / counted, "MW": right_mass / (right_mass + wrong_mass), "mass": mass})
+    without, with_item = ends
+    scores = {metric: _between(without[metric], with_item[metric], share) for metric in ("EW", "MW")}
+    return scores, _between(without["mass"], with_item["mass"], share)
+
+
+def _inside(place: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+    """1 where a place lies within a prefix of the sorted vocabulary, else 0: shape (contexts, places, cutoffs)."""
+    return (place[:, :, None] <= prefix[:, None, :]).astype(float)
+
+
+def _between(without: np.ndarray, with_item: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Linear in mass between the two ends; where one is undefined, the other."""
+    value = without + share * (with_item - without)
+    return np.where(np.isnan(without), with_item, np.where(np.isnan(with_item), without, value))
+
+
+def _tidy(
+    contexts: pd.Series, metric: Metric, side: Side, cutoffs: np.ndarray, scores: np.ndarray, mass: np.ndarray
+) -> pd.DataFrame:
+    return pd.DataFrame({
+        "context": np.repeat(contexts.to_numpy(), len(cutoffs)),
+        "metric": metric,
+        "side": side,
+        "cutoff": np.tile(cutoffs, len(contexts)),
+        "score": scores.ravel(),
+        "mass_counted": mass.ravel(),
+    })  # fmt: skip
+
+
+def by_verb(fills: Fills, contexts: pd.DataFrame, verbs: pd.DataFrame) -> pd.DataFrame:
+    """Every usable lemma in every context: what the means are made of.
+
+    Columns: ``context``, ``singular``, ``plural``, and for the right and the wrong form ``log_probability_right``,
+    ``rank_right``, ``cumulative_mass_right``, ``log_probability_wrong``, ...; ``correct`` (right form strictly more
+    probable), ``tie``.
+    """
+    usable = verbs[verbs["usable"]]
+    plural = (contexts["label"] == PLURAL).to_numpy()[:, None]
+    forms = [fills.columns(usable[number]) for number in ("singular", "plural")]
+    columns = {"right": np.where(plural, forms[1], forms[0]), "wrong": np.where(plural, forms[0], forms[1])}
+    table = pd.DataFrame({
+        "context": np.repeat(contexts["context"].to_numpy(), len(usable)),
+        "singular": np.tile(usable["singular"].to_numpy(), len(contexts)),
+        "plural": np.tile(usable["plural"].to_numpy(), len(contexts)),
+    })  # fmt: skip
+    values = fills.values[contexts["context"]]
+    for which, found in columns.items():
+        for field in ("log_probability", "rank", "cumulative_mass"):
+            table[f"{field}_{which}"] = np.take_along_axis(values[field], found, 1).ravel()
+    table["correct"] = table["log_probability_right"] > table["log_probability_wrong"]
+    table["tie"] = table["log_probability_right"] == table["log_probability_wrong"]
+    return table

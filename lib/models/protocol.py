@@ -1,0 +1,91 @@
+"""What a model is here: anything that can fill a gap, score a sentence and say which ids a word is.
+
+A new family of models is one file with a class of these three methods; nothing else in Litmus has to know of it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+StartToken = Literal["never", "auto", "always"]
+Position = Literal["start", "middle"]
+
+
+class Gap(NamedTuple):
+    """A place for one word: the text before it and the text after it, as in running text and without the gap's spaces."""
+
+    left: str
+    right: str
+
+
+class Word(NamedTuple):
+    """A form as a model writes it: its piece ids, or no ids and the reason why it cannot be scored."""
+
+    form: str
+    ids: tuple[int, ...]
+    reason: str
+
+
+class FilledBatch(NamedTuple):
+    """What a model says about some gaps: which of them, and either their distributions or why there are none.
+
+    ``log_probabilities`` is float32, shape (rows, vocabulary), natural log; ``None`` where ``reason`` is not empty.
+    """
+
+    rows: list[int]
+    log_probabilities: torch.Tensor | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """One sentence, piece by piece.
+
+    ``pieces``: the tokens as the vocabulary spells them. ``spans``: (start, end) characters of each in ``sentence``.
+    ``log_probabilities``: natural log, NaN where the model gives none (a first token without anything before it).
+    ``reason``: empty, or why nothing was scored (``too_long``, ...), in which case the lists are empty.
+    """
+
+    sentence: str
+    pieces: list[str]
+    spans: list[tuple[int, int]]
+    log_probabilities: np.ndarray
+    reason: str = ""
+
+
+class LanguageModel(Protocol):
+    """The protocol of every model family."""
+
+    name: str
+    revision: str
+    family: str
+
+    @property
+    def cased(self) -> bool:
+        """Whether the vocabulary tells capital letters from small ones."""
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many vocabulary items a distribution covers."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """All that makes two sets of scores comparable: name, revision, weights, tokenizer, dtype."""
+
+    def seen(self, gap: Gap) -> Gap:
+        """The part of a gap's context that this model sees: both sides, or the left one only."""
+
+    def fill(self, gaps: Sequence[Gap], start_token: StartToken) -> Iterator[FilledBatch]:
+        """Stream the distributions at the gaps, in batches and in any order; every gap comes exactly once."""
+
+    def score(self, sentences: Sequence[str], start_token: StartToken) -> list[TokenScores]:
+        """The log-probability of every token of every sentence."""
+
+    def word(self, form: str, position: Position) -> Word:
+        """The ids of a form after a word (``middle``) or as the first word of a text (``start``)."""
+
+    def spelling(self, ids: Sequence[int]) -> list[str]:
+        """Vocabulary items as a person reads them; parts of characters are shown as such."""

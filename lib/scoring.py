@@ -1,0 +1,232 @@
+"""From gaps and forms to numbers: each distinct context once, and of each distribution only what is asked for.
+
+``fill`` asks a model about gaps and reads off every form's log-probability, rank and cumulative mass, the places where
+the sorted vocabulary reaches each cutoff, and the likeliest words. Agreement, verb by verb or pair by pair, needs nothing
+else, and nothing that grows with the vocabulary is kept.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import torch
+
+from lib.errors import LitmusError
+from lib.models.protocol import Gap, LanguageModel, Position, StartToken, Word
+from lib.store import Store, code_version, digest
+
+TargetPolicy = Literal["single_token"]
+MassArithmetic = Literal["float64", "float32"]
+TARGET_POLICIES = ("single_token",)
+FLOAT32_SLACK = 1e-6  # how far a float32 sum of probabilities may fall short of a cutoff and still count as reaching it
+CUTOFFS_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
+CUTOFFS_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
+LIKELIEST = 10
+POSITIONS: tuple[Position, Position] = ("start", "middle")
+
+
+@dataclass(frozen=True)
+class Fills:
+    """What a model says at some gaps about some forms.
+
+    ``contexts``: the distinct contexts as the model sees them; ``context_of``: for each gap asked, its context's row.
+    ``context_reason``: per context, empty, or why it could not be filled. ``forms``: a table with one row a form, indexed
+    by it: ``column``, and for the ``middle`` and the ``start`` of a text the number of pieces and the reason why it cannot
+    be scored (empty if it can). ``values``: one record per context (see ``record``), NaN where unscorable.
+    ``vocabulary_size``: how many items were ranked. ``choices``: what the numbers depend on, for the results.
+    """
+
+    contexts: list[Gap]
+    context_of: np.ndarray
+    context_reason: np.ndarray
+    forms: pd.DataFrame
+    values: np.ndarray
+    vocabulary_size: int
+    choices: dict[str, str]
+
+    def columns(self, forms: Iterable[str]) -> np.ndarray:
+        """The column of each form in ``log_probability``, ``rank`` and ``cumulative_mass``."""
+        return self.forms["column"].loc[list(forms)].to_numpy()
+
+    def at(self, field: str, forms: Iterable[str]) -> np.ndarray:
+        """``field`` of one form per gap asked, in the order of the gaps: shape (gaps,)."""
+        return self.values[field][self.context_of, self.columns(forms)]
+
+    def reason(self, forms: Iterable[str]) -> list[str]:
+        """For one form per gap asked: why it has no score there, or empty."""
+        rows = zip(self.context_of, self.columns(forms), strict=True)
+        by_position = {p: self.forms[f"reason_{p}"].to_numpy() for p in POSITIONS}
+        return [
+            self.context_reason[row] or by_position[position_of(self.contexts[row])][column] for row, column in rows
+        ]
+
+
+def record(forms: int, top: int, bottom: int) -> np.dtype:
+    """What is kept of one context's distribution; all logarithms are natural.
+
+    ``log_probability``, ``rank`` (1 = likeliest; equal probabilities share the better rank) and ``cumulative_mass``
+    (mass of the form and of all that outranks it): one number a form. ``top``, ``bottom``: one row a cutoff p with
+    (items, mass without, mass with): the smallest prefix of the sorted vocabulary whose mass reaches p, from the
+    likeliest or the unlikeliest end, without and with the item that crosses p. ``likeliest``: ids and log-probabilities.
+    """
+    fields: list[tuple] = [
+        ("log_probability", "f4", (forms,)),
+        ("rank", "i4", (forms,)),
+        ("cumulative_mass", "f4", (forms,)),
+        ("top", "f8", (top, 3)),
+        ("bottom", "f8", (bottom, 3)),
+        ("likeliest", "i4", (LIKELIEST,)),
+        ("likeliest_log_probability", "f4", (LIKELIEST,)),
+    ]
+    return np.dtype(fields)
+
+
+def fill(
+    model: LanguageModel,
+    gaps: Sequence[Gap],
+    forms: Iterable[str],
+    start_token: StartToken = "never",
+    target_policy: TargetPolicy = "single_token",
+    cutoffs_top: Sequence[float] = (),
+    cutoffs_bottom: Sequence[float] = (),
+    mass_arithmetic: MassArithmetic = "float64",
+    store: Store | None = None,
+) -> Fills:
+    """Ask ``model`` about each distinct context of ``gaps`` once, and read off every one of ``forms``.
+
+    ``start_token`` ``never`` is the published setting for gaps. ``target_policy`` ``single_token`` scores a form that is
+    one vocabulary item and reports any other as unscorable (Newman et al. 2021, section 3). Cutoffs are probabilities in
+    (0, 1]. ``mass_arithmetic`` ``float64`` sums probabilities exactly; ``float32`` takes them as the published code does,
+    from a float32 softmax whose sum can miss 1 by 1e-5, so that "the whole vocabulary" loses its last items. With a
+    ``store``, contexts scored before are not scored again, and new ones are kept batch by batch.
+    """
+    if target_policy not in TARGET_POLICIES:
+        raise LitmusError(f"'{target_policy}' is no target policy; choose one of {', '.join(TARGET_POLICIES)}.")
+    if mass_arithmetic not in ("float64", "float32"):
+        raise LitmusError(f"'{mass_arithmetic}' is no mass arithmetic; choose 'float64' or 'float32'.")
+    _check_cutoffs([*cutoffs_top, *cutoffs_bottom])
+    seen = [model.seen(gap) for gap in gaps]
+    row_of = {gap: row for row, gap in enumerate(dict.fromkeys(seen))}
+    contexts, form_list = list(row_of), list(dict.fromkeys(forms))
+    words = {position: [model.word(form, position) for form in form_list] for position in POSITIONS}
+    values = blank(len(contexts), record(len(form_list), len(cutoffs_top), len(cutoffs_bottom)))
+    reasons = np.full(len(contexts), "", dtype=object)
+
+    cutoffs = (cutoffs_top, cutoffs_bottom, mass_arithmetic)
+    method = digest(form_list, cutoffs, start_token, target_policy, LIKELIEST, code_version()).hex()
+    keys = [digest(method, *gap) for gap in contexts]
+    kept = store.get(keys) if store else {}
+    for row, key in enumerate(keys):
+        if key in kept:
+            values[row] = np.frombuffer(kept[key], values.dtype)[0]
+    missing = [row for row, key in enumerate(keys) if key not in kept]
+
+    for batch in model.fill([contexts[row] for row in missing], start_token):
+        rows = np.array([missing[i] for i in batch.rows])
+        if batch.log_probabilities is None:
+            reasons[rows] = batch.reason
+            continue
+        positions = np.array([position_of(contexts[row]) for row in rows])
+        for position in POSITIONS:
+            if (here := np.flatnonzero(positions == position)).size:
+                log_probabilities = batch.log_probabilities[torch.from_numpy(here)]
+                values[rows[here]] = read_off(
+                    log_probabilities, words[position], values.dtype, cutoffs_top, cutoffs_bottom
+                )
+        if store:
+            store.put({keys[row]: values[row].tobytes() for row in rows})
+
+    choices = {
+        "start_token": start_token, "target_policy": target_policy, "dtype": model.identity["dtype"],
+        "mass_arithmetic": mass_arithmetic,
+    }  # fmt: skip
+    context_of = np.array([row_of[gap] for gap in seen], dtype=int)
+    return Fills(contexts, context_of, reasons, form_table(words), values, model.vocabulary_size, choices)
+
+
+def read_off(
+    log_probabilities: torch.Tensor,
+    words: Sequence[Word],
+    dtype: np.dtype,
+    cutoffs_top: Sequence[float] = (),
+    cutoffs_bottom: Sequence[float] = (),
+    mass_arithmetic: MassArithmetic = "float64",
+) -> np.ndarray:
+    """One ``record`` per row of ``log_probabilities`` (rows, vocabulary); words of other than one piece get NaN.
+
+    Only values are sorted, never ids: a rank is then a binary search, which is what makes thousands of forms cheap.
+    """
+    values = blank(len(log_probabilities), dtype)
+    columns = [column for column, word in enumerate(words) if len(word.ids) == 1]
+    ids = torch.tensor([words[column].ids[0] for column in columns], dtype=torch.long, device=log_probabilities.device)
+    of_forms = log_probabilities[:, ids].cpu().numpy()
+    likeliest = log_probabilities.topk(min(LIKELIEST, log_probabilities.shape[1]))
+    width = likeliest.indices.shape[1]
+    values["likeliest"][:, :width] = likeliest.indices.cpu().numpy()
+    values["likeliest_log_probability"][:, :width] = likeliest.values.cpu().numpy()
+    values["log_probability"][:, columns] = of_forms
+    ascending = np.sort(log_probabilities.cpu().numpy(), axis=1)
+    mass_up_to = np.cumsum(np.exp(ascending, dtype=np.float64), axis=1)
+    if mass_arithmetic == "float64":
+        mass_up_to /= mass_up_to[:, -1:]
+    slack = 0.0 if mass_arithmetic == "float64" else FLOAT32_SLACK
+    for row in range(len(values)):
+        not_above = np.searchsorted(ascending[row], of_forms[row], side="right")
+        values["rank"][row, columns] = ascending.shape[1] - not_above + 1
+        mass_above = mass_up_to[row, -1] - mass_up_to[row, not_above - 1]
+        values["cumulative_mass"][row, columns] = mass_above + np.exp(of_forms[row], dtype=np.float64)
+        values["top"][row] = prefix_from_top(mass_up_to[row], cutoffs_top, slack)
+        values["bottom"][row] = prefix_from_bottom(mass_up_to[row], cutoffs_bottom)
+    return values
+
+
+def prefix_from_bottom(mass_up_to: np.ndarray, cutoffs: Sequence[float]) -> np.ndarray:
+    """Per cutoff (items, mass without, mass with): the fewest items from the unlikely end whose mass reaches it.
+
+    ``mass_up_to``: cumulative mass from the least probable item on, shape (vocabulary,), last entry 1.
+    """
+    items = np.minimum(np.searchsorted(mass_up_to, cutoffs, side="left") + 1, len(mass_up_to))
+    padded = np.concatenate([[0.0], mass_up_to])
+    return np.column_stack([items, padded[items - 1], padded[items]])
+
+
+def prefix_from_top(mass_up_to: np.ndarray, cutoffs: Sequence[float], slack: float = 0.0) -> np.ndarray:
+    """The same from the likely end. A mass that sums to 1 reaches a cutoff of 1 with the whole vocabulary only."""
+    total = mass_up_to[-1]
+    whole = (np.asarray(cutoffs) >= 1) & (total == 1)
+    left_out = np.searchsorted(mass_up_to, total - np.asarray(cutoffs) + slack, side="right")
+    left_out = np.where(whole, 0, np.minimum(left_out, len(mass_up_to) - 1))
+    padded = np.concatenate([[0.0], mass_up_to])
+    return np.column_stack([len(mass_up_to) - left_out, total - padded[left_out + 1], total - padded[left_out]])
+
+
+def blank(rows: int, dtype: np.dtype) -> np.ndarray:
+    """Records that say nothing: NaN, rank 0, likeliest id -1."""
+    values = np.zeros(rows, dtype)
+    for field in ("log_probability", "cumulative_mass", "top", "bottom", "likeliest_log_probability"):
+        values[field] = np.nan
+    values["likeliest"] = -1
+    return values
+
+
+def form_table(words: dict[Position, list[Word]]) -> pd.DataFrame:
+    """The forms with their columns, pieces and reasons (see ``Fills``); more than one piece is a reason of its own."""
+    table = pd.DataFrame({"form": [word.form for word in words["middle"]]}).reset_index(names="column")
+    for position, listed in words.items():
+        table[f"pieces_{position}"] = [len(word.ids) for word in listed]
+        table[f"reason_{position}"] = [
+            word.reason or ("several_pieces" if len(word.ids) > 1 else "") for word in listed
+        ]
+    return table.set_index("form")
+
+
+def position_of(gap: Gap) -> Position:
+    """Whether a gap opens its text, where words are written differently, or stands inside it."""
+    return "middle" if gap.left else "start"
+
+
+def _check_cutoffs(cutoffs: Iterable[float]) -> None:
+    if wrong := [cutoff for cutoff in cutoffs if not 0 < cutoff <= 1]:
+        raise LitmusError(f"A cutoff is a share of probability above 0 and up to 1; {wrong[0]} is not.")
