@@ -25,7 +25,8 @@ import nbformat
 import typer
 from bleach.css_sanitizer import CSSSanitizer
 from bs4 import BeautifulSoup
-from nbconvert import HTMLExporter
+from nbconvert.exporters import TemplateExporter
+from nbconvert.filters import Highlight2HTML
 from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from traitlets.config import Config
@@ -165,7 +166,7 @@ def _read(path: Path) -> NotebookNode:
         return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
     except FileNotFoundError as error:
         raise LitmusError(f"{path} does not exist: run the notebook first, with `python -m lib.run`.") from error
-    except (OSError, UnicodeDecodeError, nbformat.reader.NotJSONError, nbformat.ValidationError) as error:
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:  # AttributeError: JSON, but a list
         raise LitmusError(
             f"{path} is not an executed notebook: give the .ipynb that `python -m lib.run` wrote."
         ) from error
@@ -292,11 +293,15 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _exporter() -> HTMLExporter:
-    config = Config({"NbConvertBase": {"display_data_priority": SHOWN}})
-    exporter = HTMLExporter(
-        config=config, template_name=TEMPLATE.name, extra_template_basedirs=[str(TEMPLATE.parent)], embed_images=False
+def _exporter() -> TemplateExporter:
+    """nbconvert with our template; not its HTMLExporter, which would parse and write the whole page a second time."""
+    exporter = TemplateExporter(
+        config=Config({"NbConvertBase": {"display_data_priority": SHOWN}}),
+        file_extension=".html",
+        template_name=TEMPLATE.name,
+        extra_template_basedirs=[str(TEMPLATE.parent)],
     )
+    exporter.register_filter("highlight_code", Highlight2HTML(pygments_lexer="python3"))
     exporter.register_filter("clean", clean)
     exporter.register_filter("markdown", markdown)
     exporter.register_filter("json_in_page", _json_in_page)

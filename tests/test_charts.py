@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib import charts
@@ -120,6 +120,7 @@ def test_in_a_plain_script_nothing_is_drawn():
 # ---- colours
 
 
+@settings(deadline=None)
 @given(st.sets(st.text(min_size=1), max_size=7))
 def test_as_many_models_as_colours_all_differ_in_any_order(models: set[str]):
     colours = charts.model_colours(models)
@@ -127,6 +128,7 @@ def test_as_many_models_as_colours_all_differ_in_any_order(models: set[str]):
     assert colours == charts.model_colours(sorted(models, reverse=True))
 
 
+@settings(deadline=None)
 @given(st.sets(st.text(min_size=1), min_size=8, max_size=30))
 def test_more_models_than_colours_still_all_have_one(models: set[str]):
     colours = charts.model_colours(models)
@@ -194,6 +196,7 @@ def test_margins_are_counted_in_bins_with_zero_as_an_edge_and_a_tie_among_the_wr
     assert "a median 0.25, 50% over zero" in charts.margins(MARGINS).to_dict()["description"]
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50))
 def test_every_margin_is_in_exactly_one_bin(values: list[float]):
     table = pd.DataFrame({"condition": "a", "margin": values})
