@@ -360,7 +360,7 @@ def _theme() -> alt.theme.ThemeConfig:
             "axis": {**words, "gridColor": pale, "domainColor": GREY, "tickColor": GREY, "titlePadding": 8},
             "axisY": {"domain": False, "ticks": False, "titleAnchor": "end", "tickCount": 5},
             "legend": {**words, "orient": "top", "titleOrient": "left", "symbolStrokeWidth": 2, "symbolOpacity": 1},
-            "header": {**words, "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 240, "labelPadding": 6},
+            "header": {**words, "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 280, "labelPadding": 6},
             "title": {"anchor": "start", "color": ink, "fontSize": 12, "fontWeight": "normal", "offset": 10},
             "facet": {"spacing": 24},
             "range": {"category": list(PALETTE)},
