@@ -130,7 +130,7 @@ def _common_parameters(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     limits = [limit for limit in (dataset.get("max_examples_per_template"), together) if limit is not None]
     if any(limit < 1 for limit in limits):
         raise LitmusError(f"{path}: a number of examples must be at least 1; null stands for all.")
-    return parameters | ({"limit": min(limits), "sample": "first"} if limits else {})
+    return parameters | ({"limit": min(limits), "sample": "first"} if limits else {"limit": 0})
 
 
 def _main_parameters(main: dict[str, Any], path: Path) -> dict[str, Any]:

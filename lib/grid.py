@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -28,7 +29,6 @@ from lib.say import did_you_mean, short
 # Of lib: what a result is made by. Anything more would run everything again for a change that shows nowhere.
 MAKERS = ("models/**/*.py", "scoring.py", "metrics.py", "items.py", "stats.py", "results.py", "charts.py")
 INDEX = "90_compare_models"
-PUBLISHED_SAMPLE = 50  # pairs of a construction where published data is used and no limit is given
 UNKNOWN_MEMORY = 8000  # megabytes asked for a model that is not in data/models.csv
 
 
@@ -55,12 +55,13 @@ def jobs(
 
     ``models`` and ``notebooks`` are names separated by spaces; "" stands for the models with ``grid`` = yes in
     ``data/models.csv``, and for every numbered notebook with the parameters ``model`` and ``out``. A model that is
-    not in the list is a hub id or a folder. ``limit`` (None: all, but a sample where published data is used) and
-    ``settings`` (``key=value`` separated by spaces) go to the notebooks that have these parameters.
-    Raises LitmusError for a notebook that does not exist, a setting that no notebook has, and an empty grid.
+    not in the list is a hub id or a folder. ``limit`` (None: as each notebook says) and ``settings`` (``key=value``
+    separated by spaces) go to the notebooks that have these parameters.
+    Raises LitmusError for a notebook that does not exist, a setting that no notebook has, two models whose results
+    would share a folder, and an empty grid.
     """
     rows = _rows(root)
-    names = shlex.split(models) or [name for name, row in rows.items() if row["grid"] == "yes"]
+    names = list(dict.fromkeys(shlex.split(models))) or [name for name, row in rows.items() if row["grid"] == "yes"]
     chosen = _notebooks(root, shlex.split(notebooks))
     if not names or not chosen:
         raise LitmusError(
@@ -70,8 +71,6 @@ def jobs(
     data = published.find()
     if limit is not None:
         given["limit"] = str(limit)
-    elif data and "limit" not in given:
-        given["limit"] = str(PUBLISHED_SAMPLE)
     known = {path: run.parameters_of(path) for path in chosen}
     for name in given:
         if not any(name in parameters for parameters in known.values()):
@@ -93,6 +92,12 @@ def jobs(
                     megabytes=int(row["memory_megabytes"] or UNKNOWN_MEMORY) if row else UNKNOWN_MEMORY,
                     mark=digest([common, path, json.dumps([model, row, _folder_state(model), wanted])]),
                 )
+            )
+    owner: dict[Path, str] = {}
+    for job in grid:
+        if owner.setdefault(job.out, job.model) != job.model:
+            raise LitmusError(
+                f"{owner[job.out]} and {job.model} would share the folder {job.out.parent}; rename one of them."
             )
     return grid
 
@@ -164,7 +169,13 @@ def run_grid(root: Path, grid: list[Job], profile: str, together: int, words: li
         command += ["--cores", str(cores), "--set-threads", f"execute={max(1, cores // together)}"]
         command += ["--resources", f"mem_mb={_megabytes()}", *([f"gpu={_gpus()}"] if _gpus() else [])]
     command += ["--forcerun", *stale] if stale else []
-    return subprocess.run([*command, *words]).returncode
+    process = subprocess.Popen([*command, *words], process_group=0)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGINT)  # snakemake and the notebooks, whatever signal it was that came here
+        process.wait()
+        raise
 
 
 def kept(root: Path, job: Job) -> bool:
@@ -240,7 +251,7 @@ def main(
     notebooks: Annotated[str, typer.Option(help='names separated by spaces; "" = all')] = "",
     limit: Annotated[
         int | None,
-        typer.Option(help=f"pairs per construction, 0 = all; not given: all, of published data {PUBLISHED_SAMPLE}"),
+        typer.Option(help="pairs per construction, 0 = all; not given: as each notebook says"),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="another parameter, key=value, for the notebooks that have it")
@@ -255,6 +266,8 @@ def main(
 
     Exit code: 0 all done, 1 something failed (the rest is there), 2 wrong usage.
     """
+    for signalled in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signalled, signal.default_int_handler)
     try:
         root = root.resolve()
         reports = (reports or root / "reports").resolve()

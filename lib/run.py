@@ -27,6 +27,9 @@ from lib.experiments import config_files, experiments_of
 from lib.paths import NOTEBOOKS, REPORTS
 from lib.say import did_you_mean, short
 
+# jsonschema, which nbformat needs, would build a parser of web addresses at import; that takes more than a second.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 WRITTEN = (".json", ".parquet", ".csv")  # results that a notebook writes
 RESULTS = (*WRITTEN, ".html", ".FAILED.html")  # what may lie beside an executed notebook
 TIMEOUT = 3600  # seconds a cell may take

@@ -237,6 +237,15 @@ def test_a_notebook_that_fails_is_kept_and_says_where(tiny, tmp_path, capsys, ho
     assert told.count("\n") == 1
 
 
+def test_a_notebook_of_the_grid_that_writes_no_results_has_failed(tiny, tmp_path, capsys):
+    assert execute(tiny, {}, tmp_path / "page", mark="abc") == 1  # it writes .json, and neither .parquet nor .csv
+    assert "without having written its results (.json, .parquet, .csv)" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.ipynb", "tiny.py"]
+    metadata = nbformat.read(tmp_path / "page.ipynb", as_version=4).metadata
+    assert metadata.litmus.mark == "abc"
+    assert metadata.papermill.exception is True
+
+
 def test_a_run_that_is_stopped_keeps_what_was_there_and_ends_its_kernel(tiny, tmp_path):
     (tmp_path / "page.ipynb").write_text("earlier")
     (tmp_path / "page.csv").write_text("earlier")
@@ -359,7 +368,13 @@ def published(tmp_path, monkeypatch):
 
 
 def test_an_experiment_file_becomes_notebooks_and_parameters(published):
-    common = {"model": "some-model", "items": ["data/ML/simple.jsonl"], "full_stop": True, "capitalise": "yes"}
+    common = {
+        "model": "some-model",
+        "items": ["data/ML/simple.jsonl"],
+        "full_stop": True,
+        "capitalise": "yes",
+        "limit": 0,  # all, as null says, whatever the notebook's own default
+    }
     assert experiments_of(published) == [
         ("20_agreement", common),
         (
@@ -373,6 +388,13 @@ def test_an_experiment_file_becomes_notebooks_and_parameters(published):
             },
         ),
     ]
+
+
+def test_the_notebooks_have_the_parameters_that_experiment_files_set(published):
+    limited = CONFIG.replace("max_examples: null", "max_examples: 5")
+    published.write_text(limited)
+    for notebook, parameters in experiments_of(published):
+        assert check_parameters(parameters_of(run.notebook_path(notebook)), parameters) == parameters
 
 
 @pytest.mark.parametrize(
@@ -394,7 +416,9 @@ def test_absent_keys_leave_the_notebook_its_defaults(published):
     published.write_text(
         "dataset: {template_dir: data/ML, template_files: [simple.jsonl]}\nmetrics: {main: }\nmodel: {name: m}\n"
     )
-    assert experiments_of(published) == [("21_systematic_or_likely", {"model": "m", "items": ["data/ML/simple.jsonl"]})]
+    assert experiments_of(published) == [
+        ("21_systematic_or_likely", {"model": "m", "items": ["data/ML/simple.jsonl"], "limit": 0})
+    ]
 
 
 @pytest.mark.parametrize(
