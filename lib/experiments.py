@@ -75,7 +75,9 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise LitmusError(f"{path} cannot be read ({error}).") from error
     except yaml.YAMLError as error:
-        raise LitmusError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}, line {mark.line + 1}" if mark else str(path)
+        raise LitmusError(f"{where}: not valid YAML ({getattr(error, 'problem', error)}).") from error
     if not isinstance(settings, dict):
         raise LitmusError(f"{path} is not an experiment file, which has the keys {', '.join(PUBLISHED_KEYS)}.")
     return settings

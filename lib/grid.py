@@ -299,7 +299,8 @@ def main(
         print(f"{state(root, job):9}{job.model}  {job.notebook.stem}")
     if code and all(state(root, job) == "done" for job in grid):
         sys.stderr.write(f"error: snakemake ended with {code}; its log is in {short(root / '.snakemake' / 'log')}.\n")
-    print(f"the index: {short(reports / 'index.html')}")
+    page = reports / "index.html"
+    print(f"the index: {short(page)}" if page.exists() else f"no index: it could not be made by {INDEX}")
     raise typer.Exit(1 if code or index else 0)
 
 

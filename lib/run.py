@@ -252,7 +252,8 @@ def _finish(executed: Path, source: Path, out: Path, problem: str, mark: str) ->
 def _failing_line(cell: Any) -> str:
     """The line of the cell to which its traceback points; where there is none, the cell's first line."""
     traceback = "\n".join(line for output in cell.outputs for line in output.get("traceback", []))
-    if pointed := re.search(r"^-+> *\d+ (.*)$", re.sub(r"\x1b\[[\d;]*m", "", traceback), re.MULTILINE):
+    traceback = re.sub(r"\x1b\[[\d;]*m", "", traceback)  # colours
+    if pointed := re.search(r"^Cell In.*?^-+> *\d+ (.*?)$", traceback, re.MULTILINE | re.DOTALL):
         return f"at `{pointed[1].strip()}`"
     code = (line.strip() for line in cell.source.splitlines())
     return f"in the cell that begins `{next((line for line in code if line and not line.startswith('#')), '')}`"

@@ -64,6 +64,8 @@ Path(f"{out}.json").write_text(json.dumps(seen))
 # %%
 if how == "raise":
     halves = 1 / limit
+if how == "raise inside":
+    halves = json.loads("{")
 if how == "kill":
     os.kill(os.getpid(), 9)
 if how == "sleep":
@@ -214,6 +216,11 @@ def test_a_run_leaves_its_results_and_nothing_of_an_earlier_one(tiny, tmp_path):
             "raise",
             600,
             "tiny failed at `halves = 1 / limit` under «What goes wrong»: ZeroDivisionError: division by zero",
+        ),
+        (
+            "raise inside",
+            600,
+            'tiny failed at `halves = json.loads("{")` under «What goes wrong»: JSONDecodeError: Expecting property name',
         ),
         (
             "kill",
@@ -440,7 +447,8 @@ def test_absent_keys_leave_the_notebook_its_defaults(published):
         ("template: null", "template: 0", "must be at least 1"),
         ("template: null", "template: all", "must be a whole number or null, not 'all'"),
         ("- simple.jsonl", "- other.jsonl", "there is no data/ML/other.jsonl"),
-        ("dataset:", "dataset: [", "is not valid YAML"),
+        ("  - simple.jsonl", "   - [simple.jsonl", "tse_ew.yaml, line \\d+: not valid YAML"),
+        ("  ML:", "   ML:", "tse_ew.yaml, line 19: not valid YAML"),  # as in the annotated file of the published README
         (CONFIG, "", "is not an experiment file"),
         (CONFIG, "model: {name: m}\n", "names no metric"),
     ],
