@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 
 from lib.errors import LitmusError
-from lib.models.protocol import Gap
+from lib.models.protocol import Gap, LanguageModel
+from lib.paths import DATA
 
 LABELS = {-2: "plural", -1: "singular"}
 FIELDS = ("sentence_good", "sentence_bad", "label")
-EXTRAS = ("id", "construction", "paradigm", "subject_number", "attractor_number", "match", "subject", "verb", "UID")
+EXTRAS = ("id", "paradigm", "subject_number", "attractor_number", "match", "subject", "verb")
+OURS = DATA / "items" / "agreement"
 
 
 def read_agreement(path: str | Path) -> pd.DataFrame:
@@ -73,6 +75,45 @@ def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def agreement_files(published: Path | None = None, chosen: Sequence[str] = ()) -> pd.DataFrame:
+    """The item files of a run: ``template`` (row of the paper's table), ``construction`` and ``path``, one row a file.
+
+    ``chosen`` paths if any; else the published files under ``published`` if they are there; else our own.
+    ``data/constructions.csv`` says which file belongs to which template.
+    """
+    known = pd.read_csv(DATA / "constructions.csv", keep_default_na=False)
+    if chosen:
+        templates = dict(zip(known["construction"], known["template"], strict=True))
+        stems = [Path(path).stem.removesuffix("_all") for path in chosen]
+        templates_of_stems = [templates.get(stem, stem) for stem in stems]
+        return pd.DataFrame({"template": templates_of_stems, "construction": stems, "path": [Path(p) for p in chosen]})
+    if published and (published / known["published"].iloc[0]).exists():
+        return known.assign(path=[published / file for file in known["published"]])[
+            ["template", "construction", "path"]
+        ]
+    known = known[known["ours"] != ""]
+    known = known.assign(
+        construction=[Path(file).stem for file in known["ours"]], path=[OURS / f for f in known["ours"]]
+    )
+    return known[["template", "construction", "path"]]
+
+
+def read_pairs(files: pd.DataFrame, limit: int = 0, how: str = "seeded", seed: int = 0) -> tuple[pd.DataFrame, str]:
+    """The pairs of all files with their ``template`` and ``construction``, and words for the sample that was taken.
+
+    ``files`` as from ``agreement_files``; ``limit``, ``how`` and ``seed`` as in ``sample``, for each construction.
+    """
+    tables, cut = [], False
+    for file in files.itertuples():
+        whole = read_agreement(file.path)
+        kept = sample(whole, limit, how, seed)
+        cut = cut or len(kept) < len(whole)
+        tables.append(kept.assign(template=file.template, construction=file.construction))
+    words = f"{'first ' if how == 'first' else ''}{limit} pairs per construction"
+    words += f", drawn with seed {seed}" if how == "seeded" else ""
+    return pd.concat(tables, ignore_index=True), words if cut else "all"
+
+
 def split_at_difference(sentence_good: str, sentence_bad: str, where: str = "this pair") -> tuple[str, str, str, str]:
     """Left context, good form, bad form, right context of two sentences that differ in exactly one word."""
     good, bad = (sentence.strip(string.punctuation).split() for sentence in (sentence_good, sentence_bad))
@@ -97,6 +138,13 @@ def gaps(items: pd.DataFrame, capitalise: bool, full_stop: bool = True) -> list[
     return [Gap(left, right + ("." if full_stop else "")) for left, right in zip(lefts, items["right"], strict=True)]
 
 
+def capitalises(choice: str, model: LanguageModel) -> bool:
+    """Whether first words are capitalised: ``auto`` where the model's vocabulary is cased, else ``yes`` or ``no``."""
+    if choice not in ("auto", "yes", "no"):
+        raise LitmusError(f"'{choice}' does not say whether to capitalise; choose 'auto', 'yes' or 'no'.")
+    return model.cased if choice == "auto" else choice == "yes"
+
+
 def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -113,6 +161,12 @@ def sample(items: pd.DataFrame, limit: int, how: str = "seeded", seed: int = 0) 
         return items.head(limit)
     chosen = np.random.default_rng(seed).choice(len(items), size=limit, replace=False)
     return items.iloc[np.sort(chosen)]
+
+
+def verb_list(chosen: str, published: Path | None = None) -> Path:
+    """The verb list of a run: the chosen file, else the published one where it is, else our own ``data/verbs.csv``."""
+    listed = published / "refining-tse" / "verbs" / "combined_verb_list.csv" if published else None
+    return Path(chosen) if chosen else listed if listed and listed.exists() else DATA / "verbs.csv"
 
 
 def read_verbs(path: str | Path) -> pd.DataFrame:

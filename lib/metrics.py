@@ -11,6 +11,7 @@ import pandas as pd
 
 from lib.errors import LitmusError
 from lib.scoring import Fills
+from lib.stats import clustered_means, proportion
 
 Metric = Literal["EW", "MW"]
 Side = Literal["top", "bottom"]
@@ -36,6 +37,21 @@ def minimal_pairs(fills: Fills, good: Sequence[str], bad: Sequence[str]) -> pd.D
     table["tie"] = table["scorable"] & (table["margin"] == 0)
     table["correct"] = np.where(table["scorable"], (table["margin"] > 0).astype(float), np.nan)
     return table
+
+
+def summarise_pairs(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """TSE of each kind of pair: the mean of ``correct`` over valid rows, repeats included, as in the paper.
+
+    ``pairs`` as from ``minimal_pairs``, with the columns ``by``. Columns: those of ``by``, ``metric``, ``n`` (pairs),
+    ``scored``, ``value``, ``low``, ``high`` (Wilson, 95 %), ``ties``, ``coverage`` (share of pairs scored).
+    """
+    rows = []
+    for key, group in pairs.groupby(list(by), sort=False, dropna=False):
+        scored = group[group["scorable"]]
+        interval = proportion(scored["correct"].sum(), len(scored))
+        rows.append([*key, "TSE", len(group), len(scored), *interval, scored["tie"].sum(), len(scored) / len(group)])
+    columns = [*by, "metric", "n", "scored", "value", "low", "high", "ties", "coverage"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def distinct_contexts(fills: Fills, labels: Sequence[int]) -> pd.DataFrame:
@@ -65,7 +81,7 @@ def by_cutoff(
     cutoffs_bottom: Sequence[float],
     metrics: Sequence[Metric] = ("EW", "MW"),
 ) -> pd.DataFrame:
-    """EW and MW of every context at every cutoff: one row each.
+    """EW and MW of every context at every cutoff: one row each, in the order of ``contexts``.
 
     ``contexts`` as from ``distinct_contexts``; ``verbs`` as from ``usable_verbs``. The cutoffs must be those that ``fills``
     was made with. Columns: ``context``, ``metric``, ``side``, ``cutoff``, ``score`` (NaN where no verb counts: an *invalid*
@@ -90,6 +106,45 @@ def by_cutoff(
                 pieces += [_tidy(chunk["context"], m, side, cutoffs, scores[m], mass) for m in metrics]
     columns = ["context", "metric", "side", "cutoff", "score", "mass_counted"]
     return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=columns)
+
+
+def summarise_cutoffs(scores: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """EW and MW at each cutoff: means over contexts, of one template.
+
+    ``scores`` as from ``by_cutoff``. Columns: ``metric``, ``side``, ``cutoff``, ``n`` (contexts), ``unscorable`` (contexts
+    without a distribution), ``share_invalid`` (of the others: no verb counts), ``value`` (mean over valid contexts), ``low``,
+    ``high`` (bootstrap over contexts, 95 %), ``mass_counted`` (mean over all contexts with a distribution).
+    """
+    kinds = scores[["metric", "side", "cutoff"]].drop_duplicates(ignore_index=True)
+    shape = (-1, len(kinds))
+    ordered = scores.sort_values("context", kind="stable")
+    of_kind = pd.MultiIndex.from_frame(ordered[["metric", "side", "cutoff"]])
+    ordered = ordered.assign(kind=pd.MultiIndex.from_frame(kinds).get_indexer(of_kind)).sort_values(
+        ["context", "kind"], kind="stable"
+    )
+    values, mass = (ordered[column].to_numpy().reshape(shape) for column in ("score", "mass_counted"))
+    filled = ~np.isnan(mass)
+    value, low, high = clustered_means(values, seed=seed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return kinds.assign(
+            n=len(values), unscorable=(~filled).sum(0),
+            share_invalid=(np.isnan(values) & filled).sum(0) / filled.sum(0),
+            value=value, low=low, high=high,
+            mass_counted=np.where(filled, mass, 0).sum(0) / filled.sum(0),
+        )  # fmt: skip
+
+
+def by_lemma(verb_table: pd.DataFrame) -> pd.DataFrame:
+    """Each lemma over all contexts: are the verbs that a model finds likely the ones it inflects right?
+
+    ``verb_table`` as from ``by_verb``. Columns: ``verb`` (plural form), ``probability`` (mean over contexts of both forms
+    together), ``share_right``, ``ties``, ``contexts``.
+    """
+    both = np.exp(verb_table["log_probability_right"]) + np.exp(verb_table["log_probability_wrong"])
+    grouped = verb_table.assign(both=both).groupby("plural", sort=False)
+    return grouped.agg(
+        probability=("both", "mean"), share_right=("correct", "mean"), ties=("tie", "sum"), contexts=("tie", "size")
+    ).reset_index(names="verb")  # fmt: skip
 
 
 def _some(usable: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ else, and nothing that grows with the vocabulary is kept.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -53,6 +53,10 @@ class Fills:
     def at(self, field: str, forms: Iterable[str]) -> np.ndarray:
         """``field`` of one form per gap asked, in the order of the gaps: shape (gaps,)."""
         return self.values[field][self.context_of, self.columns(forms)]
+
+    def first(self, gaps: int) -> "Fills":
+        """The same fills for the first ``gaps`` gaps asked."""
+        return replace(self, context_of=self.context_of[:gaps])
 
     def reason(self, forms: Iterable[str]) -> list[str]:
         """For one form per gap asked: why it has no score there, or empty."""
@@ -132,9 +136,7 @@ def fill(
         for position in POSITIONS:
             if (here := np.flatnonzero(positions == position)).size:
                 log_probabilities = batch.log_probabilities[torch.from_numpy(here)]
-                values[rows[here]] = read_off(
-                    log_probabilities, words[position], values.dtype, cutoffs_top, cutoffs_bottom
-                )
+                values[rows[here]] = read_off(log_probabilities, words[position], values.dtype, *cutoffs)
         if store:
             store.put({keys[row]: values[row].tobytes() for row in rows})
 

