@@ -287,6 +287,37 @@ def verbs(
     return alt.layer(points, line).properties(width=620, height=300, title=note, description=words)
 
 
+def words(table: pd.DataFrame, description: str = "") -> alt.LayerChart:
+    """The likeliest words at a gap as bars, likeliest first. Columns: word, probability."""
+    data = _keep(table, ["word", "probability"], []).reset_index(names="place")
+    place = alt.Y("place:O", title=None, axis=None)
+    bars = alt.Chart(data).mark_bar(color=BLUE).encode(y=place, x=alt.X("probability:Q", title="probability"))
+    labels = alt.Chart(data).mark_text(align="right", dx=-6).encode(y=place, x=alt.value(0), text="word:N")
+    said = ", ".join(f"{row.word} {row.probability:.3f}" for row in data.itertuples())
+    size = {"width": WIDTH, "height": alt.Step(20)}
+    return alt.layer(bars, labels).properties(**size, description=description or f"Bars of probabilities: {said}.")
+
+
+def surprisal(table: pd.DataFrame, description: str = "") -> alt.FacetChart:
+    """How surprising each token of a sentence is, in bits: one panel a sentence, bars in reading order.
+
+    Columns: sentence, position, word, bits (NaN where a token has no score: no bar).
+    """
+    data = _keep(table, ["sentence", "position", "word", "bits"], [])
+    base = alt.Chart().encode(x=alt.X("position:O", title=None, axis=None))
+    bars = base.mark_bar(color=BLUE).encode(
+        y=alt.Y("bits:Q", title="surprisal (bits)"), tooltip=["word:N", alt.Tooltip("bits:Q", format=".1f")]
+    )
+    labels = base.mark_text(baseline="top", dy=6).encode(y=alt.datum(0), text="word:N")
+    panel = alt.layer(bars, labels, data=data).properties(width=alt.Step(62), height=120)
+    sentences = alt.Facet("sentence:N", title=None, sort=_order(data, "sentence"), header=alt.Header(labelPadding=8))
+    said = " ".join(
+        f"{sentence} {', '.join(f'{row.word} {row.bits:.1f}' for row in group.itertuples())}."
+        for sentence, group in data.groupby("sentence", sort=False)
+    )
+    return panel.facet(facet=sentences, columns=1).properties(description=description or f"Surprisal in bits. {said}")
+
+
 def compare(
     table: pd.DataFrame, value_title: str = "score", chance: float | None = 0.5, description: str = "", columns: int = 2
 ) -> alt.FacetChart:

@@ -1,0 +1,60 @@
+# Everything is one line that calls a tool of the project; `make help` lists it.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help env data reports reports-slurm run lab pairs items test smoke lint browser bench clean-scores clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 24
+
+env: $(READY) ## the environment in .venv, from pyproject.toml
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Litmus needs Python 3.11 or newer; name one: make env PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= JOBS=)
+	$(PY) -m lib.grid $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS))
+
+reports-slurm: $(READY) ## the same on a SLURM cluster (reports/README.md)
+	$(PY) -m lib.grid --profile slurm $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)")
+
+run: $(READY) ## one notebook for one model: make run NB=20_agreement MODEL=distilbert-mlm
+	$(PY) -m lib.run $(NB) $(if $(MODEL),--model "$(MODEL)") $(if $(OUT),--out "$(OUT)")
+
+test: $(READY) ## all tests (browser tests skip in words where there is no Chromium)
+	$(PY) -m pytest
+
+lint: $(READY) ## ruff and mypy
+	$(PY) -m ruff check lib notebooks tests
+	$(PY) -m ruff format --check lib tests
+	$(PY) -m mypy
+
+lab: $(READY) ## JupyterLab, open at the first notebook
+	$(PY) -m jupyterlab notebooks/00_start_here.ipynb
+
+data: $(READY) ## the published data sets into data/published (FROM=folder for a local copy)
+	$(PY) -m lib.published $(if $(FROM),--from "$(FROM)")
+
+pairs: $(READY) ## the .ipynb of every notebook from its .py
+	$(PY) -m lib.pairs
+
+items: $(READY) ## our agreement items from the lexicon
+	$(PY) -m lib.templates agreement --out data/items/agreement
+
+bench: $(READY) ## our speed against plain loops
+	$(PY) -m tests.bench.agreement
+
+browser: ## Debian's Chromium and its driver, for the browser tests (needs root)
+	apt-get update -qq && apt-get install -y -qq chromium chromium-driver
+
+clean-scores: $(READY) ## forget kept scores
+	$(PY) -c 'import shutil; from lib.paths import cache; shutil.rmtree(cache() / "scores", ignore_errors=True)'
+
+clean: ## built reports (scores and models are kept)
+	git clean -fdXq reports

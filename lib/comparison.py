@@ -1,0 +1,87 @@
+"""Every result there is, side by side: what ``90_compare_models`` and the index of the reports are made of."""
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from lib.paths import NOTEBOOKS
+from lib.results import read
+from lib.run import parameters_of
+
+STATES = ("done", "failed", "not run")
+
+
+def collect(reports: Path) -> pd.DataFrame:
+    """One row a result under ``reports``, done or failed.
+
+    Columns: ``model``, ``revision``, ``notebook``, ``state``, ``page`` (relative to ``reports``), and of the headline
+    ``metric``, ``value``, ``low``, ``high``, ``n``, ``coverage``; ``data``, ``sample``, ``family``, ``seconds``.
+    """
+    rows = [_done(path, reports) for path in sorted(reports.glob("*/*.json"))]
+    rows += [_failed(path, reports) for path in sorted(reports.glob("*/*.FAILED.html"))]
+    columns = ["model", "revision", "notebook", "state", "page", "metric", "value", "low", "high", "n", "coverage",
+               "data", "sample", "family", "seconds"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _done(path: Path, reports: Path) -> dict:
+    result = read(path)
+    headline = result["headline"]
+    return {
+        "model": result["model"], "revision": result["revision"], "notebook": path.stem, "state": "done",
+        "page": str(path.with_suffix(".html").relative_to(reports)), "data": result["data"]["name"],
+        "sample": result["data"]["sample"], "family": result["family"], "seconds": result["provenance"]["seconds"],
+        **{key: headline.get(key) for key in ("metric", "value", "low", "high", "n", "coverage")},
+    }  # fmt: skip
+
+
+def _failed(page: Path, reports: Path) -> dict:
+    executed = page.with_name(page.name.replace(".FAILED.html", ".ipynb"))
+    try:
+        parameters = json.loads(executed.read_text(encoding="utf-8"))["metadata"]["papermill"]["parameters"]
+    except (OSError, ValueError, KeyError):
+        parameters = {}
+    return {
+        "model": parameters.get("model", page.parent.name), "revision": parameters.get("revision", "main"),
+        "notebook": executed.stem, "state": "failed", "page": f"{page.relative_to(reports)}#failed",
+    }  # fmt: skip
+
+
+def summaries(reports: Path, notebook: str) -> pd.DataFrame:
+    """The summary rows of one notebook for every model that has them, with the column ``model``."""
+    found = [read(path) for path in sorted(reports.glob(f"*/{notebook}.json"))]
+    tables = [pd.DataFrame(result["summary"]).assign(model=result["model"]) for result in found]
+    columns = ["model", "condition", "metric", "side", "cutoff", "n", "value", "low", "high", "coverage"]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def per_model_notebooks() -> list[str]:
+    """The numbered notebooks that run once a model and write results."""
+    known = [path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.py")) if {"model", "out"} <= set(parameters_of(path))]
+    return [path.stem for path in known]
+
+
+def matrix(found: pd.DataFrame, models: Sequence[str], notebooks: Sequence[str]) -> str:
+    """An HTML table of models by notebooks: value with interval and link, "failed" with a link to the cell, or "not run"."""
+    cells = {(row.model, row.notebook): row for row in found.itertuples()}
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in notebooks)
+    lines = []
+    for model in models:
+        row = "".join(_cell(cells.get((model, name))) for name in notebooks)
+        lines.append(f'<tr><th scope="row">{html.escape(model)}</th>{row}</tr>')
+    return f'<table class="matrix"><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+
+
+def _cell(result) -> str:
+    if result is None:
+        return '<td class="not-run">not run</td>'
+    page = html.escape(result.page, quote=True)
+    if result.state == "failed":
+        return f'<td class="failed"><a href="{page}">failed</a></td>'
+    value = "n/a" if pd.isna(result.value) else f"{result.value:.3f}"
+    interval = "" if pd.isna(result.low) else f" [{result.low:.2f}, {result.high:.2f}]"
+    coverage = "" if pd.isna(result.coverage) else f"<br><small>coverage {result.coverage:.0%}</small>"
+    return f'<td>{html.escape(str(result.metric))} <a href="{page}">{value}</a>{interval}{coverage}</td>'

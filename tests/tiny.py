@@ -1,0 +1,151 @@
+"""Tiny models with real tokenizers, made in seconds: every family's habits without a download.
+
+Weights are random and wide (``initializer_range`` .5), so distributions are far from flat and an error shows. Every maker
+saves a folder the way a hub repository looks, so that ``lib.models.load(folder)`` is what the tests try.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import tokenizers
+import torch
+import transformers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from lib.models.protocol import FilledBatch, Gap, Position, TokenScores, Word
+
+SENTENCES = [
+    "The keys to the cabinet are on the table.",
+    "The key to the cabinets is on the table.",
+    "The author near the senators laughs, but the authors laugh.",
+    "the authors that the guard likes are young and like the pilots.",
+    "The pilot has two cats; cats have no pilots!",
+    "Does the farmer walk? Do farmers walk and swim?",
+    "Keys are small. Cabinets, tables and guards are not.",
+    "A young farmer knows that the senator swims, laughs and walks.",
+    "The traveler lost the souvenir near the table.",
+]  # fmt: skip
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+WIDE = {"initializer_range": 0.5}
+END = "<|endoftext|>"
+
+
+def save(folder: Path, network: transformers.PreTrainedModel, tokenizer: transformers.PreTrainedTokenizerBase) -> Path:
+    """Both in one folder, as on the hub."""
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def bert_tokenizer(lower_case: bool) -> transformers.PreTrainedTokenizerBase:
+    """WordPiece with BERT's normaliser, cased or uncased."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=230, special_tokens=special, initial_alphabet=list(LETTERS), show_progress=False
+    )
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    return transformers.BertTokenizer(vocab=tokenizer.get_vocab(), do_lower_case=lower_case, model_max_length=24)
+
+
+def byte_level(special: Sequence[str], vocab_size: int = 360) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Vocabulary and merges of a byte-level BPE, special tokens first."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=list(special), show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return model["vocab"], [tuple(pair) for pair in model["merges"]]
+
+
+def bert(folder: Path, lower_case: bool = False) -> Path:
+    """A masked model like BERT."""
+    torch.manual_seed(1)
+    tokenizer = bert_tokenizer(lower_case)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), max_position_embeddings=24, **SMALL, **WIDE)
+    return save(folder, transformers.BertForMaskedLM(config), tokenizer)
+
+
+def roberta(folder: Path) -> Path:
+    """A masked model like RoBERTa: byte-level pieces, a mask that eats the space before it, 22 positions of which 20 count."""
+    torch.manual_seed(2)
+    vocabulary, merges = byte_level(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    tokenizer = transformers.RobertaTokenizer(vocab=vocabulary, merges=merges, mask_token=mask)
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=22, pad_token_id=1, bos_token_id=0, eos_token_id=2,
+        type_vocab_size=1, **SMALL, **WIDE,
+    )  # fmt: skip
+    return save(folder, transformers.RobertaForMaskedLM(config), tokenizer)
+
+
+def gpt2(folder: Path) -> Path:
+    """A causal model like GPT-2: no padding token, one token for start, end and unknown, no start token added."""
+    torch.manual_seed(3)
+    vocabulary, merges = byte_level([END])
+    tokenizer = transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges)
+    return save(folder, _gpt2_network(len(tokenizer)), tokenizer)
+
+
+def gpt2_without_start(folder: Path) -> Path:
+    """The same without any special token at all."""
+    torch.manual_seed(4)
+    vocabulary, merges = byte_level([])
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
+    return save(folder, _gpt2_network(len(tokenizer)), tokenizer)
+
+
+def _gpt2_network(vocabulary_size: int) -> transformers.PreTrainedModel:
+    config = transformers.GPT2Config(
+        vocab_size=vocabulary_size, n_positions=24, n_embd=24, n_layer=2, n_head=2, bos_token_id=None, eos_token_id=None,
+        **WIDE,
+    )  # fmt: skip
+    return transformers.GPT2LMHeadModel(config)
+
+
+def llama_tokenizer(unk_declared: bool = True) -> transformers.PreTrainedTokenizerBase:
+    """SentencePiece-like: Unigram pieces with a leading bar, a start token added, padding on the left, at most 16 tokens."""
+    backend = Tokenizer(models.Unigram())
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=150, special_tokens=["<unk>", "<s>", "</s>"], unk_token="<unk>", show_progress=False,
+        initial_alphabet=list(LETTERS),
+    )  # fmt: skip
+    backend.train_from_iterator(SENTENCES, trainer)
+    backend.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", backend.token_to_id("<s>"))]
+    )
+    names = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>", **({"unk_token": "<unk>"} if unk_declared else {})}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, padding_side="left", model_max_length=16, **names
+    )
+
+
+def llama(folder: Path) -> Path:
+    """A causal model like Llama, kept in bfloat16."""
+    torch.manual_seed(5)
+    tokenizer = llama_tokenizer()
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=64, num_key_value_heads=1, bos_token_id=1, eos_token_id=2,
+        **SMALL, **WIDE,
+    )  # fmt: skip
+    return save(folder, transformers.LlamaForCausalLM(config).to(torch.bfloat16), tokenizer)
+
+
+MASKED: dict[str, Callable[[Path], Path]] = {
+    "bert-cased": bert,
+    "bert-uncased": lambda folder: bert(folder, lower_case=True),
+    "roberta": roberta,
+}
+CAUSAL: dict[str, Callable[[Path], Path]] = {"gpt2": gpt2, "gpt2-without-start": gpt2_without_start, "llama": llama}
