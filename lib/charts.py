@@ -145,9 +145,8 @@ def intervals(
     place = alt.Y("condition:N", sort=order, title=None).axis(labelLimit=250, domain=False, ticks=False)
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
     base = alt.Chart(data).encode(y=place, color=alt.value(BLUE))
-    metrics: list[str] = []
-    if "metric" in data:
-        metrics = _order(data, "metric")
+    metrics = _order(data, "metric") if "metric" in data and data["metric"].nunique() > 1 else []
+    if metrics:
         base = base.encode(
             color=_colour("metric", _metric_colours(metrics)), yOffset=alt.YOffset("metric:N", sort=metrics)
         )

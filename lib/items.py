@@ -4,9 +4,10 @@ Every reader returns a table with one row an item and says, when a line is wrong
 wrong with it.
 """
 
+import csv
 import json
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +39,34 @@ def read_agreement(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _lines(path: Path) -> Iterable[tuple[int, str]]:
-    """The non-blank lines of a text file with their numbers; a byte-order mark and Windows line ends do no harm."""
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """The non-blank lines of a text file with their numbers: UTF-8 without byte-order mark, Unix line ends."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise LitmusError(f"There is no item file {path}; check the path.") from None
+        raise LitmusError(f"There is no file {path}; check the path.") from None
     except OSError as error:
-        raise LitmusError(f"The item file {path} cannot be read ({error.strerror}).") from None
+        raise LitmusError(f"{path} cannot be read ({error.strerror}); name a text file.") from None
     except UnicodeDecodeError as error:
         raise LitmusError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-    lines = text.replace("\r\n", "\n").split("\n")  # never splitlines(): items may hold other line separators
-    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    if text.startswith("\ufeff"):
+        raise LitmusError(f"{path}, line 1 starts with a byte-order mark; save the file as UTF-8 without BOM.")
+    lines = list(enumerate(text.split("\n"), start=1))  # never splitlines(): items may hold other line separators
+    if returns := [number for number, line in lines if "\r" in line]:
+        raise LitmusError(f"{path}, line {returns[0]} has a Windows line end; save the file with Unix line ends (LF).")
+    return [(number, line) for number, line in lines if line.strip()]
 
 
 def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
     where = f"{path}, line {line}"
     try:
         item = json.loads(text)
+        json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # an escape can make what neither a tokenizer nor a file takes
+        raise LitmusError(f"{where} holds half of a character (such as \\ud83d alone); write it in full.") from None
     except (ValueError, RecursionError) as error:
-        raise LitmusError(f"{where} is not valid JSON ({error}); each line is one JSON object.") from None
+        why = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
+        raise LitmusError(f"{where} is not valid JSON ({why}); each line is one JSON object.") from None
     if not isinstance(item, dict):
         raise LitmusError(f'{where} is not a JSON object; write it as {{"sentence_good": ..., ...}}.')
     if missing := [field for field in FIELDS if field not in item]:
@@ -177,16 +186,20 @@ def read_verbs(path: str | Path) -> pd.DataFrame:
     stands in the other column elsewhere is kept and marked in ``ambiguous``.
     """
     path = Path(path)
-    lines = _lines(path)
-    header = lines[0][1].split(",") if lines else []
+    lines = [(line, _cells(path, line, text)) for line, text in _lines(path)]
+    start, header = lines[0] if lines else (1, [])
     if missing := [column for column in ("sing", "plur") if column not in header]:
-        raise LitmusError(f"{path} has no column '{missing[0]}' in line 1; a verb list starts with idx,sing,plur,freq.")
+        raise LitmusError(
+            f"{path}, line {start} names no column '{missing[0]}'; a verb list starts with idx,sing,plur,freq."
+        )
     rows = []
-    for line, text in lines[1:]:
-        cells = dict(zip(header, text.split(","), strict=False))
-        singular, plural = (cells.get(column, "").strip() for column in ("sing", "plur"))
-        if text.count(",") != len(header) - 1 or not singular or not plural:
-            raise LitmusError(f"{path}, line {line}: '{text}' is not {','.join(header)}; give every verb both forms.")
+    for line, listed in lines[1:]:
+        cells = dict(zip(header, listed, strict=False))
+        singular, plural = (cells.get(column, "") for column in ("sing", "plur"))
+        if len(listed) != len(header) or not singular or not plural:
+            raise LitmusError(
+                f"{path}, line {line}: '{','.join(listed)}' is not {','.join(header)}; give every verb both forms."
+            )
         if singular == plural:
             raise LitmusError(
                 f"{path}, line {line}: both forms are '{singular}'; a verb that does not inflect tests nothing."
@@ -197,6 +210,14 @@ def read_verbs(path: str | Path) -> pd.DataFrame:
     table = pd.DataFrame(rows).drop_duplicates(["singular", "plural"], ignore_index=True)
     in_both = set(table["singular"]) & set(table["plural"])
     return table.assign(ambiguous=table["singular"].isin(in_both) | table["plural"].isin(in_both))
+
+
+def _cells(path: Path, line: int, text: str) -> list[str]:
+    try:
+        [cells] = csv.reader([text], strict=True)
+    except csv.Error as error:
+        raise LitmusError(f"{path}, line {line} is not a row of a CSV file ({error}); mend its quotes.") from None
+    return [cell.strip() for cell in cells]
 
 
 def _number(text: str) -> float:

@@ -1,5 +1,7 @@
 """The paper's table as LaTeX."""
 
+import math
+
 import pandas as pd
 
 
@@ -17,20 +19,25 @@ def agreement_table(values: pd.DataFrame, caption: str) -> str:
         f"Template & {head} \\\\", " & " + " & ".join(["MW & EW & TSE"] * len(models)) + " \\\\", "\\midrule",
     ]  # fmt: skip
     for template in dict.fromkeys(values["template"]):
-        row = [_three(*(cells.get((template, model, metric)) for metric in ("MW", "EW", "TSE"))) for model in models]
+        row = [
+            _three(*(cells.get((template, model, metric), math.nan) for metric in ("MW", "EW", "TSE")))
+            for model in models
+        ]
         lines.append(f"{escape(template)} & {' & '.join(row)} \\\\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}"])
 
 
-def _three(mw: float | None, ew: float | None, tse: float | None) -> str:
-    shown = ["--" if pd.isna(value) else f"{value:.2f}" for value in (mw, ew, tse)]
-    best = max((value for value in (ew, tse) if not pd.isna(value)), default=None)
-    bold = [f"\\textbf{{{text}}}" if value == best else text for text, value in zip(shown[1:], (ew, tse), strict=True)]
-    return " & ".join([f"\\textit{{{shown[0]}}}", *bold])
+def _three(mw: float, ew: float, tse: float) -> str:
+    better = max((value for value in (ew, tse) if not math.isnan(value)), default=math.nan)
+    styles = ["\\textit{%.2f}", *("\\textbf{%.2f}" if value == better else "%.2f" for value in (ew, tse))]
+    return " & ".join(
+        "--" if math.isnan(value) else style % value for style, value in zip(styles, (mw, ew, tse), strict=True)
+    )
 
 
 def escape(text: str) -> str:
     """Plain text with the characters that LaTeX would act upon made harmless."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}"}  # [ after \\ is an option
     special |= {character: "\\" + character for character in "&%$#_{}"}
     return "".join(special.get(character, character) for character in text)

@@ -16,6 +16,7 @@ from lib.stats import clustered_means, proportion
 Metric = Literal["EW", "MW"]
 Side = Literal["top", "bottom"]
 PLURAL, SINGULAR = -2, -1
+KIND = ["metric", "side", "cutoff"]  # what makes one curve's point
 CHUNK = 64  # contexts whose verb x cutoff tables are held at once
 
 
@@ -93,6 +94,7 @@ def by_cutoff(
     the cutoff, a value is interpolated between without and with the item that crosses it (paper, section 4).
     """
     usable = _some(verbs[verbs["usable"]])
+    sides: dict[Side, np.ndarray] = {"top": np.array(cutoffs_top, float), "bottom": np.array(cutoffs_bottom, float)}
     pieces = []
     for start in range(0, len(contexts), CHUNK):
         chunk = contexts.iloc[start : start + CHUNK]
@@ -100,9 +102,9 @@ def by_cutoff(
         plural = (chunk["label"] == PLURAL).to_numpy()[:, None]
         forms = [fills.columns(usable[number]) for number in ("singular", "plural")]
         right, wrong = np.where(plural, forms[1], forms[0]), np.where(plural, forms[0], forms[1])
-        for side, cutoffs in (("top", cutoffs_top), ("bottom", cutoffs_bottom)):
+        for side, cutoffs in sides.items():
             if len(cutoffs):
-                scores, mass = _scores(values, right, wrong, side, np.asarray(cutoffs), fills.vocabulary_size)
+                scores, mass = _scores(values, right, wrong, side, cutoffs, fills.vocabulary_size)
                 pieces += [_tidy(chunk["context"], m, side, cutoffs, scores[m], mass) for m in metrics]
     columns = ["context", "metric", "side", "cutoff", "score", "mass_counted"]
     return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=columns)
@@ -115,22 +117,19 @@ def summarise_cutoffs(scores: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     without a distribution), ``share_invalid`` (of the others: no verb counts), ``value`` (mean over valid contexts), ``low``,
     ``high`` (bootstrap over contexts, 95 %), ``mass_counted`` (mean over all contexts with a distribution).
     """
-    kinds = scores[["metric", "side", "cutoff"]].drop_duplicates(ignore_index=True)
-    shape = (-1, len(kinds))
-    ordered = scores.sort_values("context", kind="stable")
-    of_kind = pd.MultiIndex.from_frame(ordered[["metric", "side", "cutoff"]])
-    ordered = ordered.assign(kind=pd.MultiIndex.from_frame(kinds).get_indexer(of_kind)).sort_values(
-        ["context", "kind"], kind="stable"
-    )
-    values, mass = (ordered[column].to_numpy().reshape(shape) for column in ("score", "mass_counted"))
+    scores = scores.drop_duplicates(["context", *KIND])
+    kinds = scores[KIND].drop_duplicates(ignore_index=True)
+    wide = scores.pivot(index="context", columns=KIND, values=["score", "mass_counted"])
+    in_order = pd.MultiIndex.from_frame(kinds)
+    values, mass = (wide[column][in_order].to_numpy(dtype=float) for column in ("score", "mass_counted"))
     filled = ~np.isnan(mass)
     value, low, high = clustered_means(values, seed=seed)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore"):
         return kinds.assign(
             n=len(values), unscorable=(~filled).sum(0),
             share_invalid=(np.isnan(values) & filled).sum(0) / filled.sum(0),
             value=value, low=low, high=high,
-            mass_counted=np.where(filled, mass, 0).sum(0) / filled.sum(0),
+            mass_counted=np.nansum(mass, axis=0) / filled.sum(0),
         )  # fmt: skip
 
 
@@ -138,8 +137,9 @@ def by_lemma(verb_table: pd.DataFrame) -> pd.DataFrame:
     """Each lemma over all contexts: are the verbs that a model finds likely the ones it inflects right?
 
     ``verb_table`` as from ``by_verb``. Columns: ``verb`` (plural form), ``probability`` (mean over contexts of both forms
-    together), ``share_right``, ``ties``, ``contexts``.
+    together), ``share_right``, ``ties``, ``contexts`` (those where both forms have a score; a lemma without is left out).
     """
+    verb_table = verb_table[verb_table["correct"].notna()]
     both = np.exp(verb_table["log_probability_right"]) + np.exp(verb_table["log_probability_wrong"])
     grouped = verb_table.assign(both=both).groupby("plural", sort=False)
     return grouped.agg(
@@ -162,6 +162,9 @@ def _scores(
     p_right, p_wrong = take(probability, right, 1), take(probability, wrong, 1)
     place = values["rank"] if side == "top" else vocabulary_size - values["rank"] + 1
     right_place, wrong_place = take(place, right, 1), take(place, wrong, 1)
+    unscored = np.isnan(p_right + p_wrong)  # one item inside a sentence can be several where it opens one
+    right_place[unscored] = wrong_place[unscored] = vocabulary_size + 1
+    p_right[unscored] = p_wrong[unscored] = 0
     lemma_place = np.minimum(right_place, wrong_place) if side == "top" else np.maximum(right_place, wrong_place)
     if side == "bottom":
         right_place = wrong_place = lemma_place
@@ -180,7 +183,8 @@ def _scores(
             ends.append({"EW": right_wins / counted, "MW": right_mass / (right_mass + wrong_mass), "mass": mass})
     without, with_item = ends
     scores = {metric: _between(without[metric], with_item[metric], share) for metric in ("EW", "MW")}
-    return scores, _between(without["mass"], with_item["mass"], share)
+    mass = np.where(np.isnan(items), np.nan, _between(without["mass"], with_item["mass"], share))
+    return scores, mass
 
 
 def _inside(place: np.ndarray, prefix: np.ndarray) -> np.ndarray:
@@ -211,8 +215,8 @@ def by_verb(fills: Fills, contexts: pd.DataFrame, verbs: pd.DataFrame) -> pd.Dat
     """Every usable lemma in every context: what the means are made of.
 
     Columns: ``context``, ``singular``, ``plural``, and for the right and the wrong form ``log_probability_right``,
-    ``rank_right``, ``cumulative_mass_right``, ``log_probability_wrong``, ...; ``correct`` (right form strictly more
-    probable), ``tie``.
+    ``rank_right``, ``cumulative_mass_right``, ``log_probability_wrong``, ...; ``tie``; ``correct`` (1 where the right form is
+    strictly more probable, else 0, NaN where a form has no score).
     """
     usable = verbs[verbs["usable"]]
     plural = (contexts["label"] == PLURAL).to_numpy()[:, None]
@@ -227,6 +231,5 @@ def by_verb(fills: Fills, contexts: pd.DataFrame, verbs: pd.DataFrame) -> pd.Dat
     for which, found in columns.items():
         for field in ("log_probability", "rank", "cumulative_mass"):
             table[f"{field}_{which}"] = np.take_along_axis(values[field], found, 1).ravel()
-    table["correct"] = table["log_probability_right"] > table["log_probability_wrong"]
-    table["tie"] = table["log_probability_right"] == table["log_probability_wrong"]
-    return table
+    margin = table["log_probability_right"] - table["log_probability_wrong"]
+    return table.assign(tie=margin == 0, correct=(margin > 0).astype(float).where(margin.notna()))

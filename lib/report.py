@@ -359,7 +359,7 @@ def _facts(path: Path, record: dict, notebook: NotebookNode) -> list[tuple[str, 
     facts = [
         ("Model", f"{model}{family}" if model else ""),
         ("Revision", record.get("revision") or parameters.get("revision")),
-        ("Result", "; ".join(_result(entry) for entry in _as_list(record.get("headline")))),
+        ("Result", "; ".join(_result(entry) for entry in _as_list(record.get("headline")) if entry)),
         ("Data", data.get("name")),
         ("Sample", data.get("sample")),
         ("Run", ", ".join(part for part in (_date(provenance["date"]), _seconds(provenance["seconds"])) if part)),
@@ -377,11 +377,11 @@ def _banners(
         errors = [output for output in failing.outputs if output.output_type == "error"] if failing is not None else []
         sentence = _last_line(errors[0]) if errors else "The notebook stopped before its first cell."
         banners.append(("failed", f"This run failed. {sentence}", "#failed" if failing is not None else ""))
-    sample = record.get("data", {}).get("sample", "all")
+    sample = record.get("data", {}).get("sample")
     limit = (_provenance(record, notebook)["parameters"] or {}).get("limit")
-    if sample != "all":
+    if sample and sample != "all":
         banners.append(("sample", f"A sample, not everything: {sample}.", ""))
-    elif limit:
+    elif limit and not sample:
         banners.append(("sample", f"A trial run, not everything: limit = {limit}.", ""))
     return banners
 

@@ -8,10 +8,12 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,13 +24,20 @@ import pandas as pd
 from lib.paths import ROOT
 
 STARTED = time.time()  # notebooks import this module in their first code cell
+HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pandas", "scipy", "altair")
 
 
 def safe_name(model: str) -> str:
-    """A model's name as a folder name: the last two parts of a path, anything odd replaced."""
+    """A model's name as a folder name: ``gpt2``, ``org--name``; a path by its last two parts and a digest of the whole.
+
+    A name is a path where it cannot be a hub id, or where it has a slash and a folder lies there: as in loading a model.
+    """
     parts = [part for part in re.split(r"[/\\]", model) if part not in ("", ".", "..")]
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts[-2:])).strip(".-") or "model"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts[-2:])).strip(".-") or "model"
+    if HUB_ID.fullmatch(model) and not ("/" in model and os.path.isdir(model)):
+        return name
+    return f"{name}--{hashlib.sha256(os.path.abspath(model).encode()).hexdigest()[:8]}"
 
 
 def write(
@@ -46,25 +55,30 @@ def write(
 ) -> Path | None:
     """Write the results beside each other under the path ``out`` (without suffix); nothing when ``out`` is empty.
 
-    ``items`` and ``summary`` get the columns model, revision and diagnostic. The JSON is written last, so that whoever
-    finds it finds the rest. Returns its path.
+    ``items`` gets the columns model, revision and diagnostic. All files are made before the first is put in place, the JSON
+    last: no reader sees half a file, and whoever finds the JSON finds the rest. Returns its path.
     """
     if not out:
         return None
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     who = {key: provenance["parameters"].get(key, "") for key in ("model", "revision")} | {"diagnostic": notebook}
-    items = pd.concat([pd.DataFrame(who, index=items.index), items], axis=1)
-    _replace(path, ".parquet", lambda target: items.to_parquet(target, index=False))
-    _replace(path, ".csv", lambda target: items.map(_harmless).to_csv(target, index=False))
+    items = items.drop(columns=list(who), errors="ignore").reset_index(drop=True)
+    items = pd.concat([pd.DataFrame(who, index=items.index), items.apply(_uniform)], axis=1)
     content = {
         "notebook": notebook, "title": title, "model": who["model"], "revision": who["revision"],
         "family": provenance.get("family", ""), "choices": dict(choices), "data": dict(data), "headline": dict(headline),
         "summary": summary.to_dict(orient="records"), "sources": list(sources), "provenance": dict(provenance),
     }  # fmt: skip
     text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
-    _replace(path, ".json", lambda target: target.write_text(text, encoding="utf-8"))
-    return path.with_name(path.name + ".json")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        made = Path(folder)
+        items.to_parquet(made / "parquet", index=False)
+        items.map(_harmless).to_csv(made / "csv", index=False)
+        (made / "json").write_text(text, encoding="utf-8")
+        for suffix in ("parquet", "csv", "json"):
+            os.replace(made / suffix, path.with_name(f"{path.name}.{suffix}"))
+    return path.with_name(f"{path.name}.json")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -72,12 +86,10 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _replace(path: Path, suffix: str, write_to: Any) -> None:
-    """Write to a temporary neighbour, then rename: no reader ever sees half a file."""
-    target = path.with_name(path.name + suffix)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    write_to(temporary)
-    os.replace(temporary, target)
+def _uniform(column: pd.Series) -> pd.Series:
+    """A column of mixed kinds as text, because parquet has one kind a column."""
+    mixed = pd.api.types.infer_dtype(column, skipna=True).startswith("mixed")
+    return column.map(str, na_action="ignore") if mixed else column
 
 
 def _harmless(cell: Any) -> Any:
@@ -86,16 +98,14 @@ def _harmless(cell: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """numpy and pandas values as JSON knows them; NaN becomes null."""
+    """numpy and pandas values as JSON knows them; what is no number (NaN, infinity, NA) becomes null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and value != value:
-        return None
-    return value
+    return None if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)) else value
 
 
 def provenance(notebook: str, names: Mapping[str, Any], model: Any = None, store: Any = None) -> dict[str, Any]:
@@ -144,5 +154,10 @@ def _git(*words: str) -> str:
 
 
 def checksums(paths: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of files by their name, as ``data.sha256`` of a result."""
-    return {Path(path).name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths}
+    """SHA-256 of files by their name, as ``data.sha256`` of a result; by their path where two have one name."""
+    listed = list(dict.fromkeys(Path(path) for path in paths))
+    names = [path.name for path in listed]
+    return {
+        name if names.count(name) == 1 else str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path, name in zip(listed, names, strict=True)
+    }

@@ -132,10 +132,15 @@ def fill(
         if batch.log_probabilities is None:
             reasons[rows] = batch.reason
             continue
+        # Half precision can overflow in one text and not in the others.
+        distributions = batch.log_probabilities
+        numbers = ~distributions.isnan().any(1)
+        reasons[rows[~numbers.cpu().numpy()]] = "not_a_number"
+        rows, distributions = rows[numbers.cpu().numpy()], distributions[numbers]
         positions = np.array([position_of(contexts[row]) for row in rows])
         for position in POSITIONS:
             if (here := np.flatnonzero(positions == position)).size:
-                log_probabilities = batch.log_probabilities[torch.from_numpy(here)]
+                log_probabilities = distributions[torch.from_numpy(here)]
                 values[rows[here]] = read_off(log_probabilities, words[position], values.dtype, *cutoffs)
         if store:
             store.put({keys[row]: values[row].tobytes() for row in rows})

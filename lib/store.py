@@ -3,6 +3,7 @@
 One SQLite file per model under the cache. A row is one context under one method; it is written as soon as its batch is
 done, so a killed run goes on where it stopped. The file's name is a digest of all that identifies the model (weights,
 tokenizer, dtype, ...), a row's key holds all that the numbers depend on besides: two models or methods never meet.
+Keeping is a convenience: where it fails (no room, no right to write), scoring goes on without it and says so once.
 """
 
 import ast
@@ -17,6 +18,8 @@ from pathlib import Path
 from lib.paths import ROOT, cache
 
 TABLE = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+CHECK = 8  # bytes of checksum before each value: SQLite notices damage to its own structure only
 
 
 class Store:
@@ -25,38 +28,76 @@ class Store:
     def __init__(self, identity: Mapping[str, str], folder: Path | None = None):
         """Open the file for a model's ``identity``; a damaged file is moved aside and said so, never trusted."""
         folder = folder or cache() / "scores"
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{digest(identity).hex()}.sqlite"
+        self.path = folder / f"{digest(identity, TABLE, CHECK).hex()}.sqlite"
+        self.connection: sqlite3.Connection | None = None
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             self._open()
-        except sqlite3.DatabaseError:
-            damaged = self.path.with_suffix(".damaged")
-            self.path.replace(damaged)
-            for rest in ("-wal", "-shm"):
-                Path(f"{self.path}{rest}").unlink(missing_ok=True)
-            print(f"The kept scores in {self.path.name} were damaged; moved to {damaged.name}.", file=sys.stderr)
-            self._open()
+        except (sqlite3.DatabaseError, OSError) as error:
+            self._recover(error)
 
     def _open(self) -> None:
         self.connection = sqlite3.connect(self.path, timeout=60)
-        self.connection.execute("PRAGMA journal_mode=WAL")
+        # Not the faster write-ahead log: it fails on the shared disks of clusters.
+        self.connection.execute("PRAGMA synchronous=NORMAL")
         self.connection.execute(TABLE)
         self.connection.execute("SELECT count(*) FROM scores").fetchone()
 
+    def _recover(self, error: sqlite3.DatabaseError | OSError) -> None:
+        """After damage begin anew, the damaged file kept beside; after anything else go on without keeping."""
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
+            damaged = self.path.with_suffix(".damaged")
+            try:
+                self.path.replace(damaged)
+                Path(f"{self.path}-journal").unlink(missing_ok=True)
+                print(f"The kept scores in {self.path.name} were damaged; moved to {damaged.name}.", file=sys.stderr)
+                return self._open()
+            except (sqlite3.DatabaseError, OSError) as another:
+                error, self.connection = another, None
+        print(f"Scores are not kept from here on in {self.path} ({error}); scoring goes on.", file=sys.stderr)
+
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The values that are kept among those of ``keys``."""
-        find = "SELECT value FROM scores WHERE key = ?"
-        found = ((key, self.connection.execute(find, (key,)).fetchone()) for key in keys)
-        return {key: row[0] for key, row in found if row}
+        if not self.connection:
+            return {}
+        try:
+            find = "SELECT value FROM scores WHERE key = ?"
+            found = [(key, self.connection.execute(find, (key,)).fetchone()) for key in keys]
+            kept = {key: row[0] for key, row in found if row}
+            if any(checksum(value[CHECK:]) != value[:CHECK] for value in kept.values()):
+                raise damage("a value does not have its checksum")
+            return {key: value[CHECK:] for key, value in kept.items()}
+        except sqlite3.DatabaseError as error:
+            self._recover(error)
+            return {}
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Keep values, all of them or, if the process is killed meanwhile, none."""
-        with self.connection:
-            self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", values.items())
+        if not self.connection:
+            return
+        try:
+            with self.connection:
+                rows = [(key, checksum(value) + value) for key, value in values.items()]
+                self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
+        except sqlite3.DatabaseError as error:
+            self._recover(error)
 
     @property
     def megabytes(self) -> float:
         return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*")) / 1e6
+
+
+def checksum(value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=CHECK).digest()
+
+
+def damage(what: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
 
 
 def digest(*parts: object) -> bytes:

@@ -172,7 +172,7 @@ items = pd.DataFrame(
     ],
     columns=["attractor", "left", "good", "bad", "right"],
 )
-items
+items.set_index("left")
 
 # %% [markdown]
 # ## Scores
@@ -187,7 +187,7 @@ for batch in lm.fill([Gap(left, right) for left, right in zip(items["left"], ite
             ids = lm.word(items.loc[row, which], "middle").ids
             items.loc[row, f"log_probability_{which}"] = log_probabilities[ids[0]].item() if len(ids) == 1 else np.nan
 items["margin"] = items["log_probability_good"] - items["log_probability_bad"]
-items.round(2)
+items.set_index("left").round(2)
 
 # %% [markdown]
 # ## Result
@@ -228,7 +228,7 @@ Markdown(
 # The pair with the smallest margin, as a sentence.
 
 # %%
-items.nsmallest(3, "margin")[["left", "good", "bad", "right", "margin"]].round(2)
+items.nsmallest(3, "margin").set_index("left")[["right", "good", "bad", "margin"]].round(2)
 
 # %% [markdown]
 # ## What this does not show

@@ -100,13 +100,15 @@ Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, by
 source = published.find(datasets)
 files = agreement_files(source, items)
 pairs, sampled = read_pairs(files, limit, sample, seed)
-pairs[["construction", "left", "good", "bad", "right"]].groupby("construction", sort=False).head(1)
+shown = pairs.assign(sentence=pairs["left"] + " ___ " + pairs["right"]).groupby("construction", sort=False).head(1)
+shown.set_index("construction")[["sentence", "good", "bad"]]
 
 # %% [markdown]
 # How many pairs there are, and how many of each number: a model that always said *are* must not look good.
 
 # %%
 counts = count_by(pairs, ["template", "number"]).pivot(index="template", columns="number", values="items").fillna(0)
+counts = counts.reindex(pairs["template"].unique())
 assert pairs["label"].isin([-2, -1]).all() and (pairs["good"] != pairs["bad"]).all()
 counts.astype(int)
 
@@ -150,7 +152,7 @@ peer = {"masked": "bert-large-cased"}.get(lm.family, "gpt2-xl")
 newman = pd.read_csv(DATA / "reference" / "newman2021.csv")
 of_peer = newman[(newman["model"] == peer) & (newman["metric"] == "TSE")].set_index("template")["value"]
 summary["published"] = summary["template"].map(of_peer)
-summary.round(3)
+summary.set_index("template").drop(columns="metric").round(3)
 
 # %%
 charts.intervals(summary.rename(columns={"template": "condition"}), value_title="TSE")
@@ -167,7 +169,7 @@ Markdown(
 # %% [markdown]
 # ## Beside published values
 #
-# The four models of the paper, and this one. The paper's items are larger, and its models much larger: look at the order of
+# The four models of the paper, and this one. The paper's models are much larger: look at the order of
 # the rows rather than at single numbers.
 
 # %%
@@ -235,7 +237,8 @@ charts.intervals(both.rename(columns={"template": "condition"}).drop(columns="pu
 
 # %%
 worst = scored[scored["correct"] == 0].nsmallest(8, "margin")
-worst.assign(sentence=worst["left"] + " ___ " + worst["right"])[["template", "sentence", "good", "bad", "margin"]].round(2)
+worst = worst.assign(sentence=worst["left"] + " ___ " + worst["right"]).set_index("template")
+worst[["sentence", "good", "bad", "margin"]].round(2)
 
 # %% [markdown]
 # ## What this does not show

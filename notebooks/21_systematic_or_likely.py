@@ -85,7 +85,7 @@ by_hand = five.assign(**{
     for number in ("plural", "singular")
 })  # fmt: skip
 by_hand["right form likelier"] = by_hand["P(plural)"] > by_hand["P(singular)"]
-by_hand
+by_hand.set_index("plural").drop(columns="singular")
 
 # %% [markdown]
 # **EW**, *equally weighted*, gives each verb one vote: the share of verbs whose right form outranks the wrong one. It asks
@@ -115,7 +115,7 @@ files = agreement_files(source, items)
 pairs, sampled = read_pairs(files, limit, sample, seed)
 verb_file = verb_list(verbs, source)
 lemmas = read_verbs(verb_file)
-lemmas.sample(5, random_state=seed)[["singular", "plural"]]
+lemmas.sample(min(5, len(lemmas)), random_state=seed).set_index("plural")[["singular"]]
 
 # %% tags=["hide-input"]
 kind = "given items" if items else "our own items" if source is None else "published: refining-tse"
@@ -144,7 +144,7 @@ context = metrics.distinct_contexts(example, [metrics.PLURAL])
 five = metrics.usable_verbs(example, five)
 of_library = metrics.by_cutoff(example, context, five, [1.0], []).set_index("metric")["score"]
 np.testing.assert_allclose([of_library["EW"], of_library["MW"]], [ew_by_hand, mw_by_hand], atol=1e-4)
-metrics.by_verb(example, context, five)[["plural", "rank_right", "cumulative_mass_right", "rank_wrong", "correct"]].round(3)
+metrics.by_verb(example, context, five).set_index("plural")[["rank_right", "cumulative_mass_right", "rank_wrong", "correct"]].round(3)
 
 # %% [markdown]
 # The table shows what is kept of each verb in each context: its rank in the vocabulary, and the *cumulative mass*, the
@@ -286,10 +286,10 @@ lean.assign(lean_to_plural=lean["plural"] - lean["singular"]).round(2)
 
 # %%
 lowest = at_whole[at_whole["metric"] == wanted[0]].nsmallest(8, "score").merge(contexts, on=["template", "context"])
-lowest[["template", "text", "label", "score", "mass_counted"]].round(3)
+lowest.set_index("template")[["text", "label", "score", "mass_counted"]].round(3)
 
 # %%
-per_verb.nsmallest(10, "share_right").round(4)
+per_verb.nsmallest(10, "share_right").set_index("verb").round(4)
 
 # %% [markdown]
 # ## What this does not show

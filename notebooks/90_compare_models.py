@@ -63,7 +63,7 @@ Markdown(f"{done} reports, {failed} failed, {len(models) * len(notebooks) - done
 
 # %%
 done_rows = found[found["state"] == "done"]
-done_rows[["model", "notebook", "family", "data", "sample", "n", "coverage", "seconds"]].reset_index(drop=True)
+done_rows.set_index(["model", "notebook"])[["data", "sample", "n", "coverage", "seconds"]].round({"coverage": 2, "seconds": 0})
 
 # %% [markdown]
 # ## One example
@@ -98,7 +98,7 @@ charts.compare(tse.rename(columns={"condition": "diagnostic"}), value_title="TSE
 verbs = comparison.summaries(folder, "21_systematic_or_likely")
 whole = verbs[(verbs["side"] == "top") & (verbs["cutoff"] == 1)] if len(verbs) else verbs
 both = pd.concat([whole, tse])
-both.pivot_table(index="condition", columns=["model", "metric"], values="value", sort=False).round(2)
+both.pivot_table(index="condition", columns=["model", "metric"], values="value", sort=False).sort_index(axis=1).round(2)
 
 # %% [markdown]
 # ## Beside published values
@@ -108,7 +108,7 @@ both.pivot_table(index="condition", columns=["model", "metric"], values="value",
 
 # %%
 newman = pd.read_csv(DATA / "reference" / "newman2021.csv")
-newman.pivot_table(index="template", columns=["model", "metric"], values="value", sort=False)
+newman.pivot_table(index="template", columns=["model", "metric"], values="value", sort=False).sort_index(axis=1)
 
 # %% [markdown]
 # ## A control
@@ -131,7 +131,7 @@ HTML(comparison.matrix(broken, broken["model"].unique(), broken["notebook"].uniq
 # What Litmus knows by name, with the disk and memory each takes. Any other hub id or folder works as well.
 
 # %%
-catalogue
+catalogue.set_index("name")
 
 # %% [markdown]
 # ## What this does not show

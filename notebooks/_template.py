@@ -86,7 +86,7 @@ items = pd.DataFrame(
     columns=["article", "left", "good", "bad"],
 )
 assert items["article"].value_counts().nunique() == 1, "as many of one kind as of the other"
-items
+items.set_index("left")
 
 # %% [markdown]
 # ## Scores
@@ -98,7 +98,7 @@ gaps = [Gap(left, ".") for left in items["left"]]
 fills = scoring.fill(lm, gaps, [*items["good"], *items["bad"]], start_token, target_policy, store=store)
 scored = pd.concat([items, metrics.minimal_pairs(fills, items["good"], items["bad"])], axis=1)
 assert abs(scored.loc[0, "log_probability_good"] - by_hand["apple"]) < 1e-4
-scored[["left", "good", "bad", "margin", "scorable", "reason"]].round(2)
+scored.set_index("left")[["good", "bad", "margin", "scorable", "reason"]].round(2)
 
 # %% [markdown]
 # ## Result
@@ -141,7 +141,7 @@ charts.margins(margins.melt(var_name="condition", value_name="margin"))
 # The worst items, as sentences.
 
 # %%
-scored.nsmallest(3, "margin")[["left", "good", "bad", "margin"]].round(2)
+scored.nsmallest(3, "margin").set_index("left")[["good", "bad", "margin"]].round(2)
 
 # %% [markdown]
 # ## What this does not show

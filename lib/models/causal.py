@@ -36,9 +36,11 @@ class CausalModel(HuggingFaceModel):
         """
         start = self.start_ids(start_token)
         texts = [self.seen(gap).left for gap in gaps]
-        encoded = self.tokenizer(texts, add_special_tokens=False, truncation=False)["input_ids"] if texts else []
+        encoded = self.encoded(texts, add_special_tokens=False)["input_ids"] if texts else []
         ids = [[*start, *row] for row in encoded]
-        reasons = [self._reason(row, len(start)) for row in ids]
+        reasons = [
+            self.refusal(text, len(row)) if row else "empty_context" for text, row in zip(encoded, ids, strict=True)
+        ]
         for reason in sorted(set(reasons) - {""}):
             yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
         usable = [row for row, reason in enumerate(reasons) if not reason]
@@ -48,28 +50,28 @@ class CausalModel(HuggingFaceModel):
             last = [len(ids[row]) - 1 for row in rows]
             yield FilledBatch(rows, log_probabilities_at(self.network, inputs, last), "")
 
-    def _reason(self, ids: list[int], start: int) -> str:
-        if not ids:
-            return "empty_context"
-        if len(ids) > self.maximum_length:
-            return "too_long"
-        return "special_token_in_text" if set(ids[start:]) & set(self.tokenizer.all_special_ids) else ""
-
     def score(self, sentences: Sequence[str], start_token: StartToken = "auto") -> list[TokenScores]:
-        """Each token's log-probability given all before it; the first is NaN when no start token comes before it."""
+        """Each token's log-probability given all before it.
+
+        NaN for the first token when no start token comes before it, and for unknown ones: what the model says of the
+        unknown token is not about the word.
+        """
         start = self.start_ids(start_token)
-        encodings = [self.tokenizer(s, add_special_tokens=False, return_offsets_mapping=True) for s in sentences]
-        ids = [[*start, *encoding["input_ids"]] for encoding in encodings]
-        reasons = [self._reason(row, len(start)) if len(row) > len(start) else "empty" for row in ids]
+        encodings = [self.encoded(s, add_special_tokens=False, return_offsets_mapping=True) for s in sentences]
+        texts = [encoding["input_ids"] for encoding in encodings]
+        ids = [[*start, *text] for text in texts]
+        reasons = [self.refusal(text, len(row)) if text else "empty" for text, row in zip(texts, ids, strict=True)]
         results = [TokenScores(s, [], [], np.array([]), reason) for s, reason in zip(sentences, reasons, strict=True)]
         usable = [row for row, reason in enumerate(reasons) if not reason]
         for batch in self.batches([len(ids[row]) for row in usable], "sentences"):
             rows = [usable[i] for i in batch]
             for row, scores in zip(rows, self._next_token_scores([ids[row] for row in rows]), strict=True):
                 unscored = [] if start else [np.nan]
-                pieces = self.tokenizer.convert_ids_to_tokens(encodings[row]["input_ids"])
+                known = ~np.isin(texts[row], list(self.unknown_ids))
+                pieces = self.tokenizer.convert_ids_to_tokens(texts[row])
                 spans = [tuple(span) for span in encodings[row]["offset_mapping"]]
-                results[row] = TokenScores(sentences[row], pieces, spans, np.array([*unscored, *scores]))
+                found = np.where(known, [*unscored, *scores], np.nan)
+                results[row] = TokenScores(sentences[row], pieces, spans, found)
         return results
 
     @torch.inference_mode()

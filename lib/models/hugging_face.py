@@ -1,6 +1,8 @@
 """What masked and causal Hugging Face models share: a network, a tokenizer, batches, and the ids of words."""
 
 import hashlib
+import json
+import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,8 +38,8 @@ class HuggingFaceModel:
     @cached_property
     def cased(self) -> bool:
         """Found by trying, because tokenizers are known to say one thing and do another."""
-        encode = self.tokenizer.encode
-        return encode("A", add_special_tokens=False) != encode("a", add_special_tokens=False)
+        large, small = (" ".join(letters) for letters in (string.ascii_uppercase, string.ascii_lowercase))
+        return self.encoded(large)["input_ids"] != self.encoded(small)["input_ids"]
 
     @cached_property
     def maximum_length(self) -> int:
@@ -57,14 +59,44 @@ class HuggingFaceModel:
     @cached_property
     def identity(self) -> dict[str, str]:
         """Name, revision, and digests of the weights and of the tokenizer: what a kept score belongs to."""
-        tokenizer = self.tokenizer.backend_tokenizer.to_str().encode()
+        tokenizer = json.dumps([self.tokenizer_file, self.tokenizer.special_tokens_map], default=str)
         return {
             "model": self.name,
             "revision": self.revision,
             "weights": weights_digest(self.network),
-            "tokenizer": hashlib.blake2b(tokenizer, digest_size=16).hexdigest(),
+            "tokenizer": hashlib.blake2b(tokenizer.encode(), digest_size=16).hexdigest(),
             "dtype": str(self.network.dtype).removeprefix("torch."),
         }
+
+    @cached_property
+    def tokenizer_file(self) -> dict[str, Any]:
+        """The tokenizer as its own file would say it, without truncation and padding, which each call sets anew."""
+        content = json.loads(self.tokenizer.backend_tokenizer.to_str())
+        return {key: value for key, value in content.items() if key not in ("truncation", "padding")}
+
+    @cached_property
+    def unknown_ids(self) -> set[int]:
+        """What stands for any unknown word: as transformers was told, and as the tokenizer's file has it."""
+        model = self.tokenizer_file["model"]
+        in_file = [model.get("unk_id"), self.tokenizer.get_vocab().get(model.get("unk_token"))]
+        return {found for found in (self.tokenizer.unk_token_id, *in_file) if found is not None}
+
+    @cached_property
+    def reserved_ids(self) -> set[int]:
+        """Start, end, mask and their kind, which no running text may hold; the unknown token alone is not one of them."""
+        added = {token for token, entry in self.tokenizer.added_tokens_decoder.items() if entry.special}
+        roles = {getattr(self.tokenizer, f"{role}_token_id") for role in ("bos", "eos", "cls", "sep", "mask")}
+        return ((added | set(self.tokenizer.all_special_ids)) - self.unknown_ids) | (roles - {None})
+
+    def encoded(self, text: str | list[str], **options: Any) -> Any:
+        """The tokenizer's own encoding of a text or of a list of them, never cut to a length."""
+        return self.tokenizer(text, truncation=False, padding=False, verbose=False, **options)
+
+    def refusal(self, text_ids: Sequence[int], length: int) -> str:
+        """Why an input of ``length`` tokens, ``text_ids`` of them from the item itself, cannot be scored, or empty."""
+        if length > self.maximum_length:
+            return "too_long"
+        return "special_token_in_text" if self.reserved_ids & set(text_ids) else ""
 
     def word(self, form: str, position: Position = "middle") -> Word:
         """The ids of ``form``: behind a space in the ``middle`` of a text, capitalised and without one at its ``start``.
@@ -79,10 +111,10 @@ class HuggingFaceModel:
             carrier, text = "", form[:1].upper() + form[1:] if self.cased else form
         else:
             carrier, text = CARRIER, f"{CARRIER} {form}"
-        encoding = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        encoding = self.encoded(text, add_special_tokens=False, return_offsets_mapping=True)
         pairs = zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
         ids = tuple(token for token, (_, end) in pairs if end > len(carrier))
-        if not ids or set(ids) & set(self.tokenizer.all_special_ids):
+        if not ids or set(ids) & (self.reserved_ids | self.unknown_ids):
             return Word(form, (), "unknown")
         return Word(form, ids, "")
 

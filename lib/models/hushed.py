@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator
 
 import transformers
+from huggingface_hub.utils import logging as hub_logging
 
 
 @contextlib.contextmanager
@@ -13,11 +14,14 @@ def hushed() -> Iterator[None]:
     verbosity, bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    hub_verbosity = hub_logging.get_verbosity()
+    hub_logging.set_verbosity_error()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             yield
         finally:
             transformers.logging.set_verbosity(verbosity)
+            hub_logging.set_verbosity(hub_verbosity)
             if bars:
                 transformers.logging.enable_progress_bar()

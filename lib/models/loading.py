@@ -1,5 +1,8 @@
 """From a name to a model: bundled, listed in ``data/models.csv``, on the hub, or in a folder."""
 
+import json
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +45,15 @@ def load(
         tokenizer = _told(name, lambda: transformers.AutoTokenizer.from_pretrained(source, **options))
         network, report = _told(
             name,
-            lambda: architecture.from_pretrained(source, dtype=DTYPES[dtype], output_loading_info=True, **options),
-        )
+            lambda: architecture.from_pretrained(
+                source, dtype=DTYPES[dtype], output_loading_info=True, ignore_mismatched_sizes=True, **options
+            ),
+        )  # mismatched sizes are refused below, in words
     _check_head(name, report)
     _check_tokenizer(name, family, network, tokenizer)
-    return family(name=name, revision=revision, network=network.eval().to(found_device), tokenizer=tokenizer)
+    network = _told(name, lambda: network.eval().to(found_device))
+    _check_outlook(name, family, network)
+    return family(name=name, revision=revision, network=network, tokenizer=tokenizer)
 
 
 def listed() -> pd.DataFrame:
@@ -60,9 +67,16 @@ def source_of(name: str) -> str:
         return str(bundled.folder(name))
     table = listed().set_index("name")["source"]
     source = table.get(name, name)
-    if Path(source).is_dir():
-        return source
-    if Path(source).exists():
+    path = Path(source).expanduser()
+    if not source.strip():
+        raise LitmusError(
+            "A model has a name, and this one is empty; name a model of data/models.csv, a folder, or a hub id."
+        )
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise LitmusError(f"The folder {source} has no config.json, so it is no model folder; check the path.")
+    if path.is_dir():
+        return str(path)
+    if path.exists():
         raise LitmusError(f"{source} is a file, not a model folder; name the folder that holds config.json.")
     if source.startswith((".", "/", "~")) or source.count("/") > 1:
         raise LitmusError(f"There is no model folder {source}; check the path.")
@@ -74,9 +88,11 @@ def device_of(device: str) -> torch.device:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        torch.empty(1, device=device)
+        torch.empty(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise LitmusError(f"The device '{device}' cannot be used here ({first_line(error)}); try 'auto'.") from error
+        raise LitmusError(
+            f"The device '{device}' cannot be used here ({first_sentence(error)}); try 'auto'."
+        ) from error
     return torch.device(device)
 
 
@@ -94,7 +110,13 @@ def kind_of(name: str, config: Any) -> tuple[type[MaskedModel] | type[CausalMode
 
 
 def _check_head(name: str, report: dict[str, Any]) -> None:
-    missing = sorted(report["missing_keys"]) + [str(key) for key in sorted(report.get("mismatched_keys") or [])]
+    missing, mismatched = sorted(report["missing_keys"]), sorted(report["mismatched_keys"])
+    if mismatched:
+        key, found, expected = mismatched[0]
+        raise LitmusError(
+            f"{name}: its config.json does not belong to its weights, where {key} has the shape {tuple(found)}, "
+            f"not {tuple(expected)}; get both from one place."
+        )
     if missing:
         raise LitmusError(
             f"{name} lacks {len(missing)} trained weights ({', '.join(missing[:3])}{', ...' if missing[3:] else ''}); "
@@ -106,36 +128,57 @@ def _check_tokenizer(name: str, family: type, network: Any, tokenizer: Any) -> N
     if not tokenizer.is_fast:
         raise LitmusError(f"{name} has a tokenizer without character offsets (a slow one), which scoring needs.")
     rows = network.get_input_embeddings().num_embeddings
-    highest = max(tokenizer.get_vocab().values())
+    highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows:
         raise LitmusError(
             f"{name}: its tokenizer knows ids up to {highest} but its weights only {rows} tokens; they do not belong together."
+        )
+    if 2 * (highest + 1) < rows:  # transformers makes up an empty tokenizer where a folder has none
+        raise LitmusError(
+            f"{name} has no tokenizer of its own: its weights know {rows} tokens and what was found {highest + 1}; "
+            "add its tokenizer files."
         )
     if family is MaskedModel and tokenizer.mask_token_id is None:
         raise LitmusError(f"{name} is a masked model whose tokenizer has no mask token, so no gap can be marked.")
 
 
-def _told(name: str, action: Any) -> Any:
-    """What ``action`` gives; what transformers raises becomes one sentence."""
+@torch.inference_mode()
+def _check_outlook(name: str, family: type, network: Any) -> None:
+    """Try it: a causal model must not see what comes later, whatever its configuration says, and numbers must be finite."""
+    size = network.get_input_embeddings().num_embeddings
+    ids = torch.tensor([[size // 2, size // 3, size // 4], [size // 2, size // 3, size // 5]], device=network.device)
+    first = _told(name, lambda: network(input_ids=ids).logits[:, 0].float())
+    if first.isnan().any():
+        raise LitmusError(
+            f"{name} gives no numbers in {network.dtype} on {network.device}; load it as float32, and if it was, get it again."
+        )
+    if family is CausalModel and not torch.allclose(first[0], first[1], rtol=0.01, atol=0.01):
+        raise LitmusError(
+            f"{name} calls itself causal but sees what comes after a word, so its scores would mean something else; "
+            "choose a checkpoint that was trained to read from left to right."
+        )
+
+
+def _told(name: str, action: Callable[[], Any]) -> Any:
+    """What ``action`` gives; whatever transformers and those below it raise becomes one sentence."""
     try:
         return action()
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
-        raise LitmusError(
-            f"{name} could not be loaded ({first_line(error)}); check the name, the folder's files, or the network."
-        ) from error
     except Exception as error:
-        if type(error).__module__.split(".")[0] in (
-            "safetensors_rust",
-            "tokenizers",
-            "safetensors",
-            "pickle",
-            "_pickle",
-        ):
-            raise LitmusError(f"{name} could not be loaded ({first_line(error)}); a file of it is damaged.") from error
-        raise
+        raise LitmusError(f"{name} could not be loaded ({first_sentence(error)}); {_advice(error)}.") from error
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text, cut to a readable length."""
+def _advice(error: Exception) -> str:
+    if "trust_remote_code" in str(error):
+        return "it brings code of its own, which runs only if you trust it and say trust_remote_code=True"
+    if isinstance(error, pickle.UnpicklingError):
+        return "its weights are a pickle that may run code, so look for a version with safetensors"
+    made_of_bytes = type(error).__module__.startswith("safetensors") or type(error) is Exception  # as tokenizers raises
+    if made_of_bytes or isinstance(error, json.JSONDecodeError):
+        return "a file of it is damaged, so get it again"
+    return "check the name, the folder's files, or the network"
+
+
+def first_sentence(error: BaseException) -> str:
+    """The first sentence of an error's text, cut to a readable length and without its full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200]
+    return lines[0].split(". ")[0][:200].rstrip(" .:")

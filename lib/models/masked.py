@@ -1,13 +1,14 @@
 """Masked language models: BERT, RoBERTa, DistilBERT and their kind. They see both sides of a gap."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import torch
 
 from lib.errors import LitmusError
-from lib.models.hugging_face import HuggingFaceModel, log_probabilities_at
+from lib.models.hugging_face import CARRIER, HuggingFaceModel, log_probabilities_at
 from lib.models.protocol import FilledBatch, Gap, StartToken, TokenScores
 
 MaskedMethod = Literal["original", "within_word_l2r"]
@@ -26,12 +27,17 @@ class MaskedModel(HuggingFaceModel):
     def fill(self, gaps: Sequence[Gap], start_token: StartToken = "never") -> Iterator[FilledBatch]:
         """Distributions at the gaps (see the protocol). ``start_token`` has no effect: a masked model always has its own.
 
-        A row is refused as ``too_long``, or as ``mask_in_text`` when the item itself holds the mask token.
+        A row is refused as ``too_long``, as ``mask_in_text`` when the item itself holds the mask token, or as
+        ``special_token_in_text`` when it holds another one.
         """
         mask = self.tokenizer.mask_token_id
-        texts = [text_with_gap(gap, self.tokenizer.mask_token) for gap in gaps]
-        ids = self.tokenizer(texts, truncation=False)["input_ids"] if texts else []
-        reasons = [self._reason(row, mask) for row in ids]
+        texts = [text_with_gap(gap, self.tokenizer.mask_token, self.space_before_mask) for gap in gaps]
+        encoded = self.encoded(texts, return_special_tokens_mask=True) if texts else {"input_ids": []}
+        ids = encoded["input_ids"]
+        reasons = [
+            self._refusal(row, special)
+            for row, special in zip(ids, encoded.get("special_tokens_mask", []), strict=True)
+        ]
         for reason in sorted(set(reasons) - {""}):
             yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
         usable = [row for row, reason in enumerate(reasons) if not reason]
@@ -41,10 +47,22 @@ class MaskedModel(HuggingFaceModel):
             positions = [ids[row].index(mask) for row in rows]
             yield FilledBatch(rows, log_probabilities_at(self.network, inputs, positions), "")
 
-    def _reason(self, ids: list[int], mask: int) -> str:
-        if len(ids) > self.maximum_length:
-            return "too_long"
-        return "" if ids.count(mask) == 1 else "mask_in_text"
+    def _refusal(self, ids: list[int], special: list[int]) -> str:
+        mask = self.tokenizer.mask_token_id
+        text = [token for token, added in zip(ids, special, strict=True) if not added]
+        if text.count(mask) > 1 and len(ids) <= self.maximum_length:
+            return "mask_in_text"
+        return self.refusal([token for token in text if token != mask], len(ids))
+
+    @cached_property
+    def space_before_mask(self) -> str:
+        """The space before the gap, empty where it would become a piece of its own: it belongs to the word that is sought.
+
+        Most vocabularies with leading spaces let the mask swallow it; a folder saved long ago may have lost that habit.
+        """
+        pieces = self.encoded(f"{CARRIER} {self.tokenizer.mask_token}", add_special_tokens=False)["input_ids"]
+        bare = self.encoded(f"{CARRIER}{self.tokenizer.mask_token}", add_special_tokens=False)["input_ids"]
+        return " " if pieces == bare else ""
 
     def score(
         self, sentences: Sequence[str], start_token: StartToken = "auto", method: MaskedMethod = "original"
@@ -52,22 +70,20 @@ class MaskedModel(HuggingFaceModel):
         """Pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020).
 
         ``original`` masks one token at a time. ``within_word_l2r`` also masks the later pieces of the same word, taken by
-        white space, so that the end of a rare word does not give its beginning away (Kauf and Ivanova 2023).
+        white space, so that the end of a rare word does not give its beginning away (Kauf and Ivanova 2023). NaN for
+        unknown tokens: what the model says of the unknown token is not about the word.
         """
         if method not in ("original", "within_word_l2r"):
             raise LitmusError(f"'{method}' is no masked score; choose 'original' or 'within_word_l2r'.")
         return [self._score_one(sentence, method) for sentence in sentences]
 
     def _score_one(self, sentence: str, method: MaskedMethod) -> TokenScores:
-        encoding = self.tokenizer(
-            sentence, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True
-        )
+        encoding = self.encoded(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]
-        if len(ids) > self.maximum_length:
-            return TokenScores(sentence, [], [], np.array([]), "too_long")
         read = [i for i, special in enumerate(encoding["special_tokens_mask"]) if not special]
-        if not read:
-            return TokenScores(sentence, [], [], np.array([]), "empty")
+        reason = self.refusal([ids[i] for i in read], len(ids)) if read else "empty"
+        if reason:
+            return TokenScores(sentence, [], [], np.array([]), reason)
         words = words_of(sentence, [spans[i] for i in read])
         scores = np.empty(len(read))
         for batch in self.batches([len(ids)] * len(read), "masked copies"):
@@ -75,6 +91,7 @@ class MaskedModel(HuggingFaceModel):
             found = log_probabilities_at(self.network, self.padded(copies), [read[i] for i in batch])
             targets = torch.tensor([ids[read[i]] for i in batch], device=found.device)
             scores[batch] = found.gather(1, targets[:, None])[:, 0].cpu().numpy()
+        scores[np.isin([ids[i] for i in read], list(self.unknown_ids))] = np.nan
         pieces = self.tokenizer.convert_ids_to_tokens([ids[i] for i in read])
         return TokenScores(sentence, pieces, [tuple(spans[i]) for i in read], scores)
 
@@ -88,13 +105,13 @@ class MaskedModel(HuggingFaceModel):
         return copy
 
 
-def text_with_gap(gap: Gap, filler: str) -> str:
-    """The running text with ``filler`` in the gap: a space on each side, none before closing punctuation."""
-    before = f"{gap.left} " if gap.left else ""
+def text_with_gap(gap: Gap, filler: str, space: str = " ") -> str:
+    """The running text with ``filler`` in the gap: ``space`` before it, a space behind it unless punctuation closes up."""
+    before = f"{gap.left}{space}" if gap.left else ""
     after = gap.right if not gap.right or gap.right.startswith(CLOSES_UP) else f" {gap.right}"
     return f"{before}{filler}{after}"
 
 
 def words_of(sentence: str, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """For each token, the number of the white-space word that its last character stands in."""
-    return [len(sentence[:end].split()) for _, end in spans]
+    """For each token, the number of the white-space word that its last character stands in; a bare space opens a word."""
+    return [len(sentence[:end].split()) + (not sentence[start:end].strip()) for start, end in spans]
