@@ -68,7 +68,8 @@ store = Store(lm.identity)
 
 # %% [markdown]
 # By hand: ask the model for its distribution at the gap, and look up the two forms. A masked model reads the whole
-# sentence, a causal model what stands before the gap.
+# sentence, a causal model what stands before the gap. TSE asks one thing of each pair: is the right form *more* probable
+# than the wrong one? A tie is not a success.
 
 # %%
 gap = Gap("The keys to the cabinet", "on the table.")
@@ -77,9 +78,6 @@ forms = ["are", "is"]
 ids = [lm.word(form, "middle").ids[0] for form in forms]
 by_hand = batch.log_probabilities[0, ids].tolist()
 pd.DataFrame({"form": forms, "log-probability": by_hand, "probability": np.exp(by_hand)}).round(4)
-
-# %% [markdown]
-# TSE asks one thing of each pair: is the right form *more* probable than the wrong one? A tie is not a success.
 
 # %%
 Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, by {abs(by_hand[0] - by_hand[1]):.2f} nats.")

@@ -105,7 +105,7 @@ Markdown(f"With these five verbs, in this context: EW = {ew_by_hand:.2f}, MW = {
 # Which of the two do you expect to be higher over hundreds of verbs? What would it mean if MW were high and EW low?
 
 # %% [markdown]
-# ## The items and the verbs
+# ## The items
 #
 # The contexts are those of `20_agreement`. Of pairs that share a context, one is enough: the model says the same.
 
@@ -151,6 +151,9 @@ metrics.by_verb(example, context, five).set_index("plural")[["rank_right", "cumu
 # probability of the form and of all that outranks it. A **top cutoff** of 0.5 counts a verb when either form is within the
 # likeliest words that make up half of the probability. A **bottom cutoff** of 0.001 counts only verbs among the least likely
 # words that together hold a thousandth.
+#
+# Some contexts may stand with a plural verb in one pair and a singular one in another: mistakes of the data, counted below as
+# *both labels*. As in the published code, the first row decides.
 
 # %%
 wanted = ["EW", "MW"] if metric == "both" else [metric]
@@ -185,10 +188,6 @@ choices = {"start_token": start_token, "target_policy": target_policy, "dtype": 
 contexts.groupby("template", sort=False).agg(contexts=("rows", "size"), pairs=("rows", "sum"), both_labels=("both_labels", "sum"))
 
 # %% [markdown]
-# *both labels* counts contexts that stand with a plural verb in one pair and with a singular one in another: mistakes of the
-# data. As in the published code, the first row decides.
-
-# %% [markdown]
 # ## Result
 #
 # Score against cutoff: from the right, the whole vocabulary counts less and less of the unlikely verbs (solid), or less and
@@ -213,13 +212,11 @@ Markdown("Mean over templates, TSE " + f"{tse['value'].mean():.2f}; " + "; ".joi
 # ## How much is counted
 #
 # A score says nothing about how often such verbs would appear. The *mass counted* is the probability of all counted forms.
+# A context in which no verb counts is **invalid**: it has no score and does not enter the mean. Where most contexts are
+# invalid, the score describes the few that are left.
 
 # %%
 charts.cutoff_curves(shown.assign(value=shown["mass_counted"]).drop(columns=["tse", "low", "high"]), value_title="mass counted")
-
-# %% [markdown]
-# A context in which no verb counts is **invalid**: it has no score and does not enter the mean. Where most contexts are
-# invalid, the score describes the few that are left.
 
 # %%
 charts.cutoff_curves(shown.assign(value=shown["share_invalid"]).drop(columns=["tse", "low", "high"]), value_title="share invalid")
@@ -264,9 +261,8 @@ Markdown(
 # %% [markdown]
 # ## A control
 #
-# Is a high score agreement with the *subject*, or a liking for plural forms? The same contexts, asked for the number they do
-# not have: a model without any preference would score the same on both, and one that agrees scores 1 minus its score.
-# The two numbers of the subject apart show a lean to one side.
+# Is a high score agreement with the *subject*, or a liking for plural forms? The two numbers of the subject apart show a lean to one side: where one column is far above .5 and the other far below, the
+# score is a habit and not a rule.
 
 # %%
 at_whole = scores[(scores["side"] == "top") & (scores["cutoff"] == max(cutoffs_top))]
@@ -277,19 +273,13 @@ lean = lean.reindex(columns=["plural", "singular"])
 lean.assign(lean_to_plural=lean["plural"] - lean["singular"]).round(2)
 
 # %% [markdown]
-# Where one column is far above .5 and the other far below, the score is a habit and not a rule.
-
-# %% [markdown]
 # ## Where it goes wrong
 #
-# The contexts with the lowest score over the whole vocabulary, and the verbs that are right least often.
+# The contexts with the lowest score over the whole vocabulary.
 
 # %%
 lowest = at_whole[at_whole["metric"] == wanted[0]].nsmallest(8, "score").merge(contexts, on=["template", "context"])
 lowest.set_index("template")[["text", "label", "score", "mass_counted"]].round(3)
-
-# %%
-per_verb.nsmallest(10, "share_right").set_index("verb").round(4)
 
 # %% [markdown]
 # ## What this does not show

@@ -1,0 +1,92 @@
+"""Every notebook as people run it: as a plain script, and through the runner for both families of model."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from lib.models import bundled
+from lib.paths import NOTEBOOKS, REPORTS, ROOT
+
+NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
+SMALL = {"20_agreement": ["limit=6"], "21_systematic_or_likely": ["limit=6"]}
+OWN_ITEMS = {**os.environ, "LITMUS_DATASETS": ""}
+
+
+def run(*words, env=OWN_ITEMS):
+    return subprocess.run([sys.executable, *map(str, words)], cwd=ROOT, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_as_a_plain_script(name, tmp_path):
+    source = (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8").replace("limit = 320 ", "limit = 4 ")
+    script = tmp_path / f"{name}.py"
+    script.write_text(source, encoding="utf-8")
+    done = run(script)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("model", ["smollm2-135m-instruct", "distilbert-mlm"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "90_compare_models"])
+def test_leaves_results_that_say_all(name, model, tmp_path):
+    settings = [word for pair in SMALL.get(name, []) for word in ("--set", pair)]
+    done = run("-m", "lib.run", name, "--model", model, *settings, "--out", tmp_path / "result")
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert result["model"] == model and result["notebook"] == name
+    assert result["family"] == ("masked" if model == "distilbert-mlm" else "causal")
+    headline = result["headline"]
+    assert 0 <= headline["low"] <= headline["value"] <= headline["high"] <= 1
+    assert 0 < headline["coverage"] <= 1
+    items = pd.read_parquet(tmp_path / "result.parquet")
+    wanted = {"model", "revision", "diagnostic", "item", "condition", "context", "scorable", "start_token", "dtype"}
+    assert wanted <= set(items.columns)
+    assert set(items["model"]) == {model}
+    assert result["data"]["sample"] == ("6 pairs per construction, drawn with seed 0" if name in SMALL else "all")
+
+
+def test_published_items_are_used_when_they_are_there_and_the_page_says_so(datasets, tmp_path):
+    env = {**os.environ, "LITMUS_DATASETS": str(datasets)}
+    words = ["-m", "lib.run", "20_agreement", "--model", "distilbert-mlm", "--set", "limit=3", "--out", tmp_path / "r"]
+    done = run(*words, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert result["data"]["name"] == "published: refining-tse"
+    assert len(result["data"]["sha256"]) == 19
+    assert "simple_agrmt_all.jsonl" in result["data"]["sha256"]
+
+
+NEVER_ASKED_TWICE = """
+from lib.models.masked import MaskedModel
+fill_gaps = MaskedModel.fill
+def fill_the_example_only(self, gaps, start_token="never"):
+    assert len(gaps) <= 1, "the model was asked again"
+    return fill_gaps(self, gaps, start_token)
+MaskedModel.fill = fill_the_example_only
+"""
+
+
+def test_changed_prose_runs_again_without_scoring_again(tmp_path):
+    """The one gap worked by hand goes to the model; all else must come from the score store."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "models").symlink_to(bundled.folder("distilbert-mlm").parent)
+    env = {**OWN_ITEMS, "LITMUS_CACHE": str(tmp_path / "cache")}
+    source = (NOTEBOOKS / "20_agreement.py").read_text(encoding="utf-8")
+    source = source.replace('"smollm2-135m-instruct"', '"distilbert-mlm"').replace("limit = 320 ", "limit = 4 ")
+    script = tmp_path / "notebook.py"
+    script.write_text(source, encoding="utf-8")
+    assert run(script, env=env).returncode == 0
+    changed = source.replace("Will a long sentence", "Would a long sentence")
+    script.write_text(changed.replace("charts.use_theme()", NEVER_ASKED_TWICE), encoding="utf-8")
+    done = run(script, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_nothing_is_written_beside_the_notebooks():
+    tracked = subprocess.run(["git", "ls-files", "notebooks"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    assert all(name.endswith((".py", ".ipynb", ".md")) for name in tracked)
+    assert not [path for path in NOTEBOOKS.glob("*") if path.suffix in {".json", ".parquet", ".csv", ".html"}]
+    assert REPORTS.is_dir()
