@@ -157,7 +157,8 @@ metrics.by_verb(example, context, five).set_index("plural")[["rank_right", "cumu
 
 # %%
 wanted = ["EW", "MW"] if metric == "both" else [metric]
-verb_forms = [*lemmas["singular"], *lemmas["plural"]]
+usable = checked[checked["usable"]]
+verb_forms = [*usable["singular"], *usable["plural"]]
 
 
 def of_template(group):
@@ -166,14 +167,14 @@ def of_template(group):
     fills = scoring.fill(lm, gaps(group, capitalises(capitalise, lm), full_stop), words, start_token, target_policy,
                          cutoffs_top, cutoffs_bottom, mass_arithmetic, store)
     contexts = metrics.distinct_contexts(fills, group["label"])
-    scores = metrics.by_cutoff(fills, contexts, checked, cutoffs_top, cutoffs_bottom, wanted)
+    scores = metrics.by_cutoff(fills, contexts, usable, cutoffs_top, cutoffs_bottom, wanted)
     text = pd.Series([f"{context.left} ___ {context.right}".strip() for context in fills.contexts])
     return {
         "contexts": contexts.assign(text=text[contexts["context"]].to_numpy()),
         "scores": scores,
         "cutoffs": metrics.summarise_cutoffs(scores, seed),
         "pairs": metrics.minimal_pairs(fills, group["good"], group["bad"]),
-        "verbs": metrics.by_lemma(metrics.by_verb(fills, contexts, checked)),
+        "verbs": metrics.by_lemma(metrics.by_verb(fills, contexts, usable)),
     }
 
 
@@ -206,7 +207,7 @@ mean_of = whole.groupby("metric")["value"].mean()
 tightest = curves[(curves["side"] == "top") & (curves["cutoff"] == min(cutoffs_top))].groupby("metric")["value"].mean()
 Markdown("Mean over templates, TSE " + f"{tse['value'].mean():.2f}; " + "; ".join(
     f"**{name}** {mean_of[name]:.2f} over the vocabulary, {tightest[name]:.2f} within the likeliest {min(cutoffs_top):.0%}"
-    for name in wanted) + f". Verbs counted at most: {checked['usable'].sum():,} of {len(lemmas):,} ({coverage:.0%}).")  # fmt: skip
+    for name in wanted) + f". Verbs counted at most: {len(usable):,} of {len(lemmas):,} ({coverage:.0%}).")  # fmt: skip
 
 # %% [markdown]
 # ## How much is counted

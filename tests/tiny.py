@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from lib.models import load
 from lib.models.hugging_face import HuggingFaceModel
@@ -43,18 +43,20 @@ def save(folder: Path, network: transformers.PreTrainedModel, tokenizer: transfo
     return folder
 
 
+def words(leaving_out: set[str]) -> list[str]:
+    """The words of the sentences, in a fixed order."""
+    found = {word.strip(".,;!?") for sentence in SENTENCES for word in sentence.split()}
+    return sorted(found - leaving_out)
+
+
 def bert_tokenizer(lower_case: bool) -> transformers.PreTrainedTokenizerBase:
-    """WordPiece with BERT's normaliser, cased or uncased."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=300, special_tokens=special, initial_alphabet=list(LETTERS), show_progress=False
-    )
-    tokenizer.train_from_iterator(SENTENCES, trainer)
-    learnt = sorted(set(tokenizer.get_vocab()) - set(special))  # the trainer's own order differs from run to run
-    vocabulary = {piece: token for token, piece in enumerate([*special, *learnt])}
+    """WordPiece, cased or uncased: the sentences' words, and letters for all others. Written down, because training one
+    gives another vocabulary each time."""
+    letters = LETTERS.lower() if lower_case else LETTERS
+    known = dict.fromkeys(word.lower() if lower_case else word for word in words({"souvenir", "swims", "Does"}))
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,;!?+(", *dict.fromkeys(letters), *known]
+    pieces = list(dict.fromkeys([*pieces, *(f"##{letter}" for letter in letters)]))
+    vocabulary = {piece: token for token, piece in enumerate(pieces)}
     return transformers.BertTokenizer(vocab=vocabulary, do_lower_case=lower_case, model_max_length=24)
 
 
@@ -121,9 +123,10 @@ def _gpt2_network(vocabulary_size: int) -> transformers.PreTrainedModel:
 
 def llama_tokenizer(unknown_declared: bool = True) -> transformers.PreTrainedTokenizerBase:
     """SentencePiece-like: Unigram pieces with a leading bar, a start token added, padding on the left, at most 16 tokens."""
-    words = sorted({word.strip(".,;!?") for sentence in SENTENCES for word in sentence.split()} - {"laughs", "swims"})
     pieces = [(piece, 0.0) for piece in ("<unk>", "<s>", "</s>")]
-    pieces += [(f"▁{word}", -4.0) for word in words] + [(letter, -9.0) for letter in ["▁", *".,;!?", *LETTERS]]
+    pieces += [(f"▁{word}", -4.0) for word in words({"laughs", "swims"})] + [
+        (letter, -9.0) for letter in ["▁", *".,;!?", *LETTERS]
+    ]
     backend = Tokenizer(models.Unigram(pieces, unk_id=0))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     backend.decoder = decoders.Metaspace()
