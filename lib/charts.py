@@ -286,7 +286,7 @@ def verbs(
     return alt.layer(points, line).properties(width=620, height=300, title=note, description=words)
 
 
-def words(table: pd.DataFrame, description: str = "") -> alt.LayerChart:
+def words(table: pd.DataFrame, description: str = "") -> alt.LayerChart | alt.FacetChart:
     """The likeliest words at a gap as bars, likeliest first. Columns: word, probability."""
     data = _keep(table, ["word", "probability"], []).reset_index(names="place")
     place = alt.Y("place:O", title=None, axis=None)
