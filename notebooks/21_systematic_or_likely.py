@@ -214,13 +214,14 @@ Markdown("Mean over templates, TSE " + f"{tse['value'].mean():.2f}; " + "; ".joi
 #
 # A score says nothing about how often such verbs would appear. The *mass counted* is the probability of all counted forms.
 # A context in which no verb counts is **invalid**: it has no score and does not enter the mean. Where most contexts are
-# invalid, the score describes the few that are left.
+# invalid, the score describes the few that are left. Both are the same for EW and MW.
 
 # %%
-charts.cutoff_curves(shown.assign(value=shown["mass_counted"]).drop(columns=["tse", "low", "high"]), value_title="mass counted")
+of_one = shown[shown["metric"] == wanted[0]].drop(columns=["tse", "low", "high"])
+charts.cutoff_curves(of_one.assign(value=of_one["mass_counted"]), value_title="mass counted", columns=3)
 
 # %%
-charts.cutoff_curves(shown.assign(value=shown["share_invalid"]).drop(columns=["tse", "low", "high"]), value_title="share invalid")
+charts.cutoff_curves(of_one.assign(value=of_one["share_invalid"]), value_title="share invalid", columns=3)
 
 # %% [markdown]
 # ## Beside published values
