@@ -133,8 +133,8 @@ surprisal = pd.concat([
 charts.surprisal(surprisal)
 
 # %% [markdown]
-# Most words cost the same in both sentences. The verb does not, and often the word after it does not either: a model that
-# has swallowed a wrong form is surprised by what follows.
+# Which words cost more in the second sentence? A causal model can be surprised from the verb on only, by the verb and by what
+# follows it; a masked model also by the subject, which it now sees beside the wrong verb.
 
 # %% [markdown]
 # ## A minimal pair
@@ -187,7 +187,7 @@ for batch in lm.fill([Gap(left, right) for left, right in zip(items["left"], ite
             ids = lm.word(items.loc[row, which], "middle").ids
             items.loc[row, f"log_probability_{which}"] = log_probabilities[ids[0]].item() if len(ids) == 1 else np.nan
 items["margin"] = items["log_probability_good"] - items["log_probability_bad"]
-items.set_index("left").round(2)
+items.set_index("left")[["good", "bad", "log_probability_good", "log_probability_bad", "margin"]].round(2)
 
 # %% [markdown]
 # ## Result

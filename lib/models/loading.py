@@ -39,12 +39,13 @@ def load(
     if dtype not in DTYPES:
         raise LitmusError(f"'{dtype}' is no dtype that Litmus loads; choose one of {', '.join(DTYPES)}.")
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
+    shown = name if source == name else f"{name} ({source})"
     with hushed():
-        config = _told(name, lambda: transformers.AutoConfig.from_pretrained(source, **options))
+        config = _told(shown, lambda: transformers.AutoConfig.from_pretrained(source, **options))
         family, architecture = kind_of(name, config)
-        tokenizer = _told(name, lambda: transformers.AutoTokenizer.from_pretrained(source, **options))
+        tokenizer = _told(shown, lambda: transformers.AutoTokenizer.from_pretrained(source, **options))
         network, report = _told(
-            name,
+            shown,
             lambda: architecture.from_pretrained(
                 source, dtype=DTYPES[dtype], output_loading_info=True, ignore_mismatched_sizes=True, **options
             ),
