@@ -29,7 +29,8 @@ def proportion(successes: float, n: int) -> Interval:
     if not n:
         return Interval(np.nan, np.nan, np.nan)
     low, high = proportion_confint(successes, n, alpha=1 - CONFIDENCE, method="wilson")
-    return Interval(successes / n, float(low), float(high))
+    value = successes / n
+    return Interval(value, min(float(low), value), max(float(high), value))  # at 0 and 1 they may miss it by rounding
 
 
 def clustered_means(
