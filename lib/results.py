@@ -4,6 +4,7 @@ PATH.parquet and PATH.csv hold one row an item, PATH.json the summary with its p
 and outside tools read these and nothing else.
 """
 
+import csv
 import datetime
 import hashlib
 import importlib.metadata
@@ -21,6 +22,7 @@ from typing import Any
 
 import pandas as pd
 
+from lib.errors import LitmusError
 from lib.paths import ROOT
 
 STARTED = time.time()  # notebooks import this module in their first code cell
@@ -74,7 +76,8 @@ def write(
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
         made = Path(folder)
         items.to_parquet(made / "parquet", index=False)
-        items.map(_harmless).to_csv(made / "csv", index=False)
+        # All text in quotation marks: a carriage return in it would otherwise end its row.
+        items.map(_harmless).to_csv(made / "csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
         (made / "json").write_text(text, encoding="utf-8")
         for suffix in ("parquet", "csv", "json"):
             os.replace(made / suffix, path.with_name(f"{path.name}.{suffix}"))
@@ -82,8 +85,14 @@ def write(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The JSON of one result."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """The JSON of one result. Raises LitmusError when the file is no such thing."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise LitmusError(f"{path} cannot be read as a result ({error}); run its notebook again.") from None
+    if not isinstance(found, dict) or not {"notebook", "model", "headline", "summary"} <= set(found):
+        raise LitmusError(f"{path} is not a result that a notebook wrote; keep other files out of the reports.")
+    return found
 
 
 def _uniform(column: pd.Series) -> pd.Series:
