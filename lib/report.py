@@ -364,6 +364,7 @@ def _facts(path: Path, record: dict, notebook: NotebookNode) -> list[tuple[str, 
         ("Sample", data.get("sample")),
         ("Run", ", ".join(part for part in (_date(provenance["date"]), _seconds(provenance["seconds"])) if part)),
         ("Made with", ", ".join(named)),
+        ("About the model", provenance.get("note")),
     ]
     return [(label, str(value)) for label, value in facts if value]
 

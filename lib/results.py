@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 from lib.errors import LitmusError
-from lib.paths import ROOT
+from lib.paths import DATA, ROOT
 
 STARTED = time.time()  # notebooks import this module in their first code cell
 HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
@@ -136,9 +136,16 @@ def provenance(notebook: str, names: Mapping[str, Any], model: Any = None, store
     }
     if model is not None:
         found |= {"family": model.family, "device": str(model.device), "identity": model.identity}
+        found["note"] = model_note(model.name)
     if store is not None:
         found["store_megabytes"] = round(store.megabytes, 1)
     return found
+
+
+def model_note(name: str) -> str:
+    """What ``data/models.csv`` says a reader must know of a model; empty for one that is not listed."""
+    notes = pd.read_csv(DATA / "models.csv", keep_default_na=False).set_index("name")["note"]
+    return str(notes.get(name, ""))
 
 
 def provenance_table(found: Mapping[str, Any]) -> pd.DataFrame:
