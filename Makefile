@@ -48,7 +48,7 @@ items: $(READY) ## our agreement items from the lexicon
 	$(PY) -m lib.templates agreement --out data/items/agreement
 
 bench: $(READY) ## our speed against plain loops
-	$(PY) -m tests.bench.agreement
+	$(PY) tests/bench/agreement.py
 
 browser: ## Debian's Chromium and its driver, for the browser tests (needs root)
 	apt-get update -qq && apt-get install -y -qq chromium chromium-driver

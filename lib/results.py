@@ -136,7 +136,7 @@ def provenance(notebook: str, names: Mapping[str, Any], model: Any = None, store
     }
     if model is not None:
         found |= {"family": model.family, "device": str(model.device), "identity": model.identity}
-        found["note"] = model_note(model.name)
+        found["note"] = model_note(str(parameters.get("model", "")))
     if store is not None:
         found["store_megabytes"] = round(store.megabytes, 1)
     return found
