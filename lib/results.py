@@ -65,7 +65,7 @@ def write(
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     who = {key: provenance["parameters"].get(key, "") for key in ("model", "revision")} | {"diagnostic": notebook}
-    items = items.drop(columns=list(who), errors="ignore").reset_index(drop=True)
+    items = items.drop(columns=list(who), errors="ignore")
     items = pd.concat([pd.DataFrame(who, index=items.index), items.apply(_uniform)], axis=1)
     content = {
         "notebook": notebook, "title": title, "model": who["model"], "revision": who["revision"],
