@@ -1,5 +1,6 @@
 """Every result there is, side by side: what ``90_compare_models`` and the index of the reports are made of."""
 
+import contextlib
 import html
 import json
 from collections.abc import Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from lib.errors import LitmusError
 from lib.paths import NOTEBOOKS
 from lib.results import read
 from lib.run import parameters_of
@@ -28,11 +30,15 @@ def collect(reports: Path) -> pd.DataFrame:
 
 
 def _done(path: Path, reports: Path) -> dict:
-    result = read(path)
+    page = str(path.with_suffix(".html").relative_to(reports))
+    try:
+        result = read(path)
+    except LitmusError:  # damaged: shown as failed, and made again by the next call
+        return {"model": path.parent.name, "notebook": path.stem, "state": "failed", "page": page}
     headline = result["headline"]
     return {
         "model": result["model"], "revision": result["revision"], "notebook": path.stem, "state": "done",
-        "page": str(path.with_suffix(".html").relative_to(reports)), "data": result["data"]["name"],
+        "page": page, "data": result["data"]["name"],
         "sample": result["data"]["sample"], "family": result["family"], "seconds": result["provenance"]["seconds"],
         **{key: headline.get(key) for key in ("metric", "value", "low", "high", "n", "coverage")},
     }  # fmt: skip
@@ -52,7 +58,10 @@ def _failed(page: Path, reports: Path) -> dict:
 
 def summaries(reports: Path, notebook: str) -> pd.DataFrame:
     """The summary rows of one notebook for every model that has them, with the column ``model``."""
-    found = [read(path) for path in sorted(reports.glob(f"*/{notebook}.json"))]
+    found = []
+    for path in sorted(reports.glob(f"*/{notebook}.json")):
+        with contextlib.suppress(LitmusError):
+            found.append(read(path))
     tables = [pd.DataFrame(result["summary"]).assign(model=result["model"]) for result in found]
     columns = ["model", "condition", "metric", "side", "cutoff", "n", "value", "low", "high", "coverage"]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)

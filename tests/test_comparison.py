@@ -61,6 +61,15 @@ def test_matrix_has_a_cell_for_every_model_and_notebook_and_escapes(reports):
     assert 'TSE <a href="one/20_agreement.html">0.900</a> [0.80, 0.95]' in table
 
 
+def test_a_damaged_result_is_shown_as_failed_and_hides_nothing(tmp_path):
+    for name, text in (("one", json.dumps(result("one", "20_agreement", 0.7))), ("two", '{"model": "two", "headl')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "20_agreement.json").write_text(text, encoding="utf-8")
+    found = comparison.collect(tmp_path).set_index("model")
+    assert found["state"].to_dict() == {"one": "done", "two": "failed"}
+    assert comparison.summaries(tmp_path, "20_agreement")["model"].unique().tolist() == ["one"]
+
+
 def test_no_results_at_all_is_an_index_too(tmp_path):
     words = ["-m", "lib.run", "90_compare_models", "--set", f"reports={tmp_path}", "--out", str(tmp_path / "index")]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
