@@ -21,8 +21,16 @@ import pandas as pd
 from lib.errors import LitmusError
 from lib.items import _lines as lines_of
 from lib.models.protocol import Gap
+from lib.paths import DATA
 
 ProbeKind = Literal["negation", "roles"]
+FILES = {
+    "inference": ("CPRAG-102/CPRAG-102.tsv", "inference/inference.tsv"),
+    "explanations": ("CPRAG-102/CPRAG-explanations.tsv", "inference/explanations.tsv"),
+    "roles": ("ROLE-88/ROLE-88.tsv", "roles/roles.tsv"),
+    "simple negation": ("NEG-136/NEG-136-SIMP.tsv", "negation/simple.tsv"),
+    "natural negation": ("NEG-136/NEG-136-NAT.tsv", "negation/natural.tsv"),
+}  # of each set the published file and our own
 NOTHING = {
     "cloze": np.nan, "cloze_strict": np.nan, "expected_cloze": np.nan, "constraint": "", "polarity": "", "licensing": "",
     "sentence_1": "", "sentence_2": "", "subject": "",
@@ -35,6 +43,13 @@ NEGATED = re.compile(r"\b(can)?not\b|n['’]t\b|\b(no|never|nobody|nothing)\b", 
 SUBJECT = re.compile(r"^(?:an?|the)\s+(.+?)\s+(?:is|was) \(a\|an\)$", re.IGNORECASE)
 SOUNDS_LIKE_A_CONSONANT = re.compile(r"(uni([^nm]|$)|us[eu]|ut[ei]|eu|ewe|onc?e\b)", re.IGNORECASE)
 SOUNDS_LIKE_A_VOWEL = re.compile(r"(hour|honest|honou?r|heir)", re.IGNORECASE)
+
+
+def item_file(name: str, published: Path | None = None, chosen: str = "") -> Path:
+    """The file of a run for one of ``FILES``: the chosen one, else the published one where it is, else our own."""
+    theirs, ours = FILES[name]
+    listed = published / "lm-diagnostics" / theirs if published else None
+    return Path(chosen) if chosen else listed if listed and listed.exists() else DATA / "items" / ours
 
 
 def read_inference(path: str | Path) -> pd.DataFrame:
