@@ -6,6 +6,7 @@ else, and nothing that grows with the vocabulary is kept.
 """
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -166,26 +167,29 @@ def read_off(
     Only values are sorted, never ids: a rank is then a binary search, which is what makes thousands of forms cheap.
     """
     values = blank(len(log_probabilities), dtype)
-    columns = [column for column, word in enumerate(words) if len(word.ids) == 1]
-    ids = torch.tensor([words[column].ids[0] for column in columns], dtype=torch.long, device=log_probabilities.device)
-    of_forms = log_probabilities[:, ids].cpu().numpy()
+    columns = np.array([column for column, word in enumerate(words) if len(word.ids) == 1], dtype=int)
+    ids = np.array([words[column].ids[0] for column in columns], dtype=int)
     likeliest = log_probabilities.topk(min(LIKELIEST, log_probabilities.shape[1]))
     width = likeliest.indices.shape[1]
     values["likeliest"][:, :width] = likeliest.indices.cpu().numpy()
     values["likeliest_log_probability"][:, :width] = likeliest.values.cpu().numpy()
-    values["log_probability"][:, columns] = of_forms
-    ascending = np.sort(log_probabilities.cpu().numpy(), axis=1)
-    mass_up_to = np.cumsum(np.exp(ascending, dtype=np.float64), axis=1)
-    if mass_arithmetic == "float64":
-        mass_up_to /= mass_up_to[:, -1:]
     slack = 0.0 if mass_arithmetic == "float64" else FLOAT32_SLACK
-    for row in range(len(values)):
-        not_above = np.searchsorted(ascending[row], of_forms[row], side="right")
-        values["rank"][row, columns] = ascending.shape[1] - not_above + 1
-        mass_above = mass_up_to[row, -1] - mass_up_to[row, not_above - 1]
-        values["cumulative_mass"][row, columns] = mass_above + np.exp(of_forms[row], dtype=np.float64)
-        values["top"][row] = prefix_from_top(mass_up_to[row], cutoffs_top, slack)
-        values["bottom"][row] = prefix_from_bottom(mass_up_to[row], cutoffs_bottom)
+
+    def read_row(found: np.void, row: np.ndarray) -> None:
+        of_forms, ascending = row[ids], np.sort(row)
+        mass_up_to = np.cumsum(np.exp(ascending, dtype=np.float64))
+        if mass_arithmetic == "float64":
+            mass_up_to /= mass_up_to[-1]
+        not_above = np.searchsorted(ascending, of_forms, side="right")
+        found["log_probability"][columns] = of_forms
+        found["rank"][columns] = len(row) - not_above + 1
+        mass_above = mass_up_to[-1] - mass_up_to[not_above - 1]
+        found["cumulative_mass"][columns] = mass_above + np.exp(of_forms, dtype=np.float64)
+        found["top"] = prefix_from_top(mass_up_to, cutoffs_top, slack)
+        found["bottom"] = prefix_from_bottom(mass_up_to, cutoffs_bottom)
+
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:  # NumPy sorts and sums without holding Python's lock
+        list(pool.map(read_row, values, log_probabilities.cpu().numpy()))
     return values
 
 

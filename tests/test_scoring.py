@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from bench import agreement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -411,3 +412,25 @@ def test_a_batch_on_any_order_of_rows_lands_where_it_belongs():
     gaps = [Gap("the keys", ""), Gap("", ""), Gap("a key", "")]
     fills = fill(Shuffled(VOCABULARY, GOOD | {"": UNIFORM}), gaps, ["run", "runs"])
     assert np.exp(fills.at("log_probability", ["runs"] * 3)) == pytest.approx([0.3, 1 / 6, 0.03])
+
+
+# --- the bench ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_loops_of_the_bench_and_ours_give_the_same_numbers(seed):
+    """Else a ratio of their times would say nothing."""
+    logits, ids = agreement.made_up(contexts=5, vocabulary=400, verbs=30, seed=seed)
+    log_probabilities = torch.log_softmax(logits, dim=1)
+    found = agreement.as_arrays(agreement.ours(log_probabilities, *agreement.prepared(ids)))
+    assert found["EW"].shape == (5, 19)
+    assert 0 < np.isnan(found["EW"]).mean() < 1  # some contexts are invalid at some cutoffs
+    for loop in (agreement.plain_loop, agreement.tuned_loop):
+        assert agreement.largest_difference(found, loop(log_probabilities.numpy(), ids)) < 1e-6
+
+
+def test_the_bench_would_notice_a_difference():
+    scores = {"EW": np.array([[0.5, np.nan]])}
+    assert agreement.largest_difference(scores, {"EW": np.array([[0.25, np.nan]])}) == 0.25
+    with pytest.raises(AssertionError):
+        agreement.largest_difference(scores, {"EW": np.array([[0.5, 0.5]])})
