@@ -11,6 +11,7 @@ of ten times is made against the first; the second is there so that nobody has t
 
 import argparse
 import datetime
+import os
 import platform
 import sys
 import time
@@ -213,7 +214,7 @@ def told(found: dict) -> str:
 
 Largest difference of any value: {found["difference"]:.1e}.
 
-{datetime.date.today()}, {_processor()}, {torch.get_num_threads()} threads, {platform.system()}; {versions}. Made-up logits, \
+{datetime.date.today()}, {_processor()}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, {platform.system()}; {versions}. Made-up logits, \
 peaked as a masked model's are at a verb; the model's own time is not in it. Again: `python -m tests.bench.agreement --write`.
 """
 
