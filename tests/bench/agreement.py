@@ -214,16 +214,17 @@ def told(found: dict) -> str:
 
 Largest difference of any value: {found["difference"]:.1e}.
 
-{datetime.date.today()}, {_processor()}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, {platform.system()}; {versions}. Made-up logits, \
+{datetime.date.today()}, {_machine()}; {versions}. Made-up logits, \
 peaked as a masked model's are at a verb; the model's own time is not in it. Again: `python -m tests.bench.agreement --write`.
 """
 
 
-def _processor() -> str:
+def _machine() -> str:
     information = Path("/proc/cpuinfo")
     lines = information.read_text().splitlines() if information.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{len(names)} x {names[0]}" if names else platform.machine()
+    processor = f"{len(names)} x {names[0]}" if names else platform.machine()
+    return f"{processor}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, {platform.system()}"
 
 
 def main() -> int:
