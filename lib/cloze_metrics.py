@@ -34,7 +34,7 @@ def shares(table: pd.DataFrame, outcome: str, metric: str, by: Sequence[str] = (
         reasons = Counter(group.loc[group[outcome].isna(), "reason"])
         counted = ", ".join(f"{reason} {times}" for reason, times in reasons.most_common())
         rows.append([*key, metric, len(group), len(scored), successes, *proportion(successes, len(scored)),
-                     int(scored["tie"].sum()), len(scored) / len(group), counted])  # fmt: skip
+                     int(scored["tie"].sum()), _of(len(scored), len(group)), counted])  # fmt: skip
     columns = ["metric", "n", "scored", "successes", "value", "low", "high", "ties", "coverage", "reasons"]
     return pd.DataFrame(rows, columns=[*by, *columns])
 
@@ -145,20 +145,19 @@ def correlations(pairs: pd.DataFrame, x: str = "cloze_difference", y: str = "mar
 
     Columns: ``metric``, ``n``, ``scored``, ``value``, ``low``, ``high``, ``coverage``.
     """
-    from scipy.stats import bootstrap, pearsonr, spearmanr
+    from scipy.stats import rankdata
 
-    both = pairs.loc[pairs["scorable"], [x, y]].dropna()
+    both = pairs.loc[pairs["scorable"], [x, y]].dropna().to_numpy(dtype=float)
+    drawn = (
+        both[np.random.default_rng(seed).integers(len(both), size=(RESAMPLES, len(both)))] if len(both) > 2 else None
+    )
     rows = []
-    for metric, correlation in (("Pearson", pearsonr), ("Spearman", spearmanr)):
+    for metric, scale in (("Pearson", np.asarray), ("Spearman", lambda values: rankdata(values, axis=1))):
         value = low = high = np.nan
-        if len(both) > 2 and both.nunique().min() > 1:
-            value = correlation(both[x], both[y]).statistic
-            drawn = bootstrap(
-                (both[x], both[y]), lambda a, b, c=correlation: _correlation(c, a, b), paired=True, vectorized=False,
-                n_resamples=RESAMPLES, confidence_level=CONFIDENCE, method="percentile", rng=np.random.default_rng(seed),
-            ).bootstrap_distribution  # fmt: skip
-            low, high = np.nanquantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-        rows.append([metric, len(pairs), len(both), value, low, high, len(both) / len(pairs)])
+        if drawn is not None and np.ptp(both, axis=0).all():
+            value = float(_correlation(scale(both[None]))[0])
+            low, high = np.nanquantile(_correlation(scale(drawn)), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+        rows.append([metric, len(pairs), len(both), value, low, high, _of(len(both), len(pairs))])
     return pd.DataFrame(rows, columns=["metric", "n", "scored", "value", "low", "high", "coverage"])
 
 
@@ -256,8 +255,12 @@ def spread(summary: pd.DataFrame, by: Sequence[str] = ("metric",), over: str = "
 
 def _groups(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[tuple, pd.DataFrame]]:
     if not by:
-        return [((), table)] if len(table) else []
+        return [((), table)]
     return list(table.groupby(list(by), sort=False, dropna=False))
+
+
+def _of(part: int, whole: int) -> float:
+    return part / whole if whole else np.nan
 
 
 def _part(answers: pd.DataFrame, unit: Sequence[str], column: str, value: str) -> pd.DataFrame:
@@ -283,10 +286,12 @@ def _means(table: pd.DataFrame, column: str, metric: str, by: Sequence[str], see
     for key, group in _groups(table, by):
         means = clustered_means(group[[column]].to_numpy(dtype=float), list(group["item"]), seed)
         scored = int(group[column].notna().sum())
-        rows.append([*key, metric, len(group), scored, *(float(part[0]) for part in means), scored / len(group)])
+        rows.append([*key, metric, len(group), scored, *(float(part[0]) for part in means), _of(scored, len(group))])
     return pd.DataFrame(rows, columns=[*by, "metric", "n", "scored", "value", "low", "high", "coverage"])
 
 
-def _correlation(correlation, a, b) -> float:
-    """NaN where a redraw of the items has no spread: it says nothing."""
-    return correlation(a, b).statistic if np.ptp(a) > 0 and np.ptp(b) > 0 else np.nan
+def _correlation(pairs: np.ndarray) -> np.ndarray:
+    """Product-moment correlation of each set of pairs, shape (sets, items, 2); NaN for a set without spread."""
+    apart = pairs - pairs.mean(1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return apart.prod(2).sum(1) / np.sqrt((apart**2).sum(1).prod(1))
