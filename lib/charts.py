@@ -286,6 +286,77 @@ def verbs(
     return alt.layer(points, line).properties(width=620, height=300, title=note, description=words)
 
 
+def means(
+    table: pd.DataFrame, group: str, value_title: str = "mean probability", description: str = ""
+) -> alt.LayerChart | alt.FacetChart:
+    """Means with intervals on a logarithmic axis: a row a condition, a colour a ``group``.
+
+    Columns: condition, ``group``, value, low, high. Values and ends at zero cannot stand on the axis and are left out.
+    """
+    data = _keep(table, ["condition", group, "value", "low", "high"], [])
+    data = data[data["value"] > 0].assign(low=data["low"].where(data["low"] > 0))
+    groups = _order(data, group)
+    base = alt.Chart(data).encode(
+        y=alt.Y("condition:N", sort=_order(data, "condition"), title=None).axis(domain=False, ticks=False),
+        yOffset=alt.YOffset(f"{group}:N", sort=groups),
+        color=_colour(group, dict(zip(groups, PALETTE, strict=False)), title=group),
+    )
+    scale = alt.Scale(type="log", nice=False)
+    bar = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q")
+    dot = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("value:Q", title=f"{value_title} (logarithmic)", scale=scale, axis=POWERS),
+        tooltip=_tooltip(data, list(data)),
+    )
+    said = " ".join(f"{row.condition}, {row[2]}: {row.value:.4f}." for row in data.itertuples())
+    said_ = description or f"Dot plot of {value_title} by condition and {group}. {said}"
+    return alt.layer(bar, dot).properties(width=WIDTH, height=alt.Step(16), description=said_)
+
+
+def differences(
+    table: pd.DataFrame, x_title: str = "difference in cloze (people)", description: str = ""
+) -> alt.LayerChart | alt.FacetChart:
+    """The model's difference in probability against people's. Columns: item, cloze_difference, margin, context."""
+    data = _keep(table, ["item", "cloze_difference", "margin", "context"], []).dropna()
+    points = alt.Chart(data).mark_circle(size=45, color=BLUE, opacity=0.7).encode(
+        x=alt.X("cloze_difference:Q", title=x_title),
+        y=alt.Y("margin:Q", title="difference in probability (model)"),
+        tooltip=_tooltip(data, ["item", "context", "cloze_difference", "margin"]),
+    )  # fmt: skip
+    zero = alt.Chart().mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=alt.datum(0))
+    above = int((data["margin"] > 0).sum())
+    said_ = description or f"Scatter plot of {len(data)} items; in {above} the model's difference is over zero."
+    return alt.layer(points, zero).properties(width=WIDTH, height=280, description=said_)
+
+
+def paired(
+    table: pd.DataFrame, value_title: str = "log P(true) - log P(false)", description: str = ""
+) -> alt.FacetChart:
+    """One line an item, from its affirmative to its negative sentence: over zero the true word is the likelier one.
+
+    Columns: condition (a panel each), item, polarity ("affirmative", "negative"), value, context. Items without a value are
+    left out.
+    """
+    data = _keep(table, ["condition", "item", "polarity", "value", "context"], [])
+    data = data[data["value"].notna()].assign(right=np.where(data["value"] > 0, "right", "wrong"))
+    base = alt.Chart().encode(
+        x=alt.X("polarity:N", sort=["affirmative", "negative"], title=None).axis(labelAngle=0, domain=False),
+        y=alt.Y("value:Q", title=value_title),
+    )
+    lines = base.mark_line(color=GREY, opacity=0.45, strokeWidth=1).encode(detail="item:N")
+    dots = base.mark_point(filled=True, size=55, opacity=0.9).encode(
+        color=_colour("right", {"right": BLUE, "wrong": VERMILLION}),
+        tooltip=_tooltip(data, ["item", "context", "polarity", "value"]),
+    )
+    zero = base.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x=alt.value(0), x2=alt.value(240), y=alt.datum(0))
+    panel = alt.layer(zero, lines, dots, data=data).properties(width=240, height=300)
+    shares = data.groupby(["condition", "polarity"], sort=False)["right"].agg(lambda found: (found == "right").mean())
+    said = " ".join(f"{condition}, {polarity}: {share:.0%} right." for (condition, polarity), share in shares.items())
+    said_ = description or f"Paired lines from affirmative to negative sentences of {_many(data, 'condition')}. {said}"
+    return panel.facet(
+        facet=alt.Facet("condition:N", title=None, sort=_order(data, "condition")), columns=3
+    ).properties(description=said_)
+
+
 def words(table: pd.DataFrame, description: str = "") -> alt.LayerChart | alt.FacetChart:
     """The likeliest words at a gap as bars, likeliest first. Columns: word, probability."""
     data = _keep(table, ["word", "probability"], []).reset_index(names="place")

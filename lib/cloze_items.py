@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from lib.errors import LitmusError
-from lib.items import _lines as lines_of
+from lib.items import lines_of
 from lib.models.protocol import Gap
 from lib.paths import DATA
 

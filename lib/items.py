@@ -33,13 +33,13 @@ def read_agreement(path: str | Path) -> pd.DataFrame:
     ``good``, ``bad``, ``right`` and those of ``EXTRAS`` that the file has. Raises LitmusError naming file and line.
     """
     path = Path(path)
-    rows = [_agreement_row(path, line, text) for line, text in _lines(path)]
+    rows = [_agreement_row(path, line, text) for line, text in lines_of(path)]
     if not rows:
         raise LitmusError(f"{path} holds no items; an item file has one JSON object a line.")
     return pd.DataFrame(rows)
 
 
-def _lines(path: Path) -> list[tuple[int, str]]:
+def lines_of(path: Path) -> list[tuple[int, str]]:
     """The non-blank lines of a text file with their numbers: UTF-8 without byte-order mark, Unix line ends."""
     try:
         text = path.read_bytes().decode("utf-8")
@@ -172,6 +172,12 @@ def sample(items: pd.DataFrame, limit: int, how: str = "seeded", seed: int = 0) 
     return items.iloc[np.sort(chosen)]
 
 
+def sample_groups(items: pd.DataFrame, column: str, limit: int, how: str = "seeded", seed: int = 0) -> pd.DataFrame:
+    """At most ``limit`` groups of rows (0: all) that share a value of ``column``, whole and in file order."""
+    groups = sample(items[[column]].drop_duplicates(), limit, how, seed)
+    return items[items[column].isin(groups[column])].reset_index(drop=True)
+
+
 def verb_list(chosen: str, published: Path | None = None) -> Path:
     """The verb list of a run: the chosen file, else the published one where it is, else our own ``data/verbs.csv``."""
     listed = published / "refining-tse" / "verbs" / "combined_verb_list.csv" if published else None
@@ -186,7 +192,7 @@ def read_verbs(path: str | Path) -> pd.DataFrame:
     stands in the other column elsewhere is kept and marked in ``ambiguous``.
     """
     path = Path(path)
-    lines = [(line, _cells(path, line, text)) for line, text in _lines(path)]
+    lines = [(line, _cells(path, line, text)) for line, text in lines_of(path)]
     start, header = lines[0] if lines else (1, [])
     if missing := [column for column in ("sing", "plur") if column not in header]:
         raise LitmusError(

@@ -18,7 +18,7 @@ import pandas as pd
 
 from lib.cloze_answers import REPLACEMENT, assemble
 from lib.errors import LitmusError
-from lib.items import _lines as lines_of
+from lib.items import lines_of
 
 SCORES, PREDICTIONS = "scores.csv", "predictions.csv"
 MASK = re.compile(r"\s*(\[MASK\]|<mask>)\s*\.?\s*$")

@@ -24,7 +24,7 @@ TARGET_POLICIES = ("single_token",)
 FLOAT32_SLACK = 1e-6  # how far a float32 sum of probabilities may fall short of a cutoff and still count as reaching it
 CUTOFFS_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
 CUTOFFS_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-LIKELIEST = 10
+LIKELIEST = 21  # words kept of each distribution: enough for accuracy at 20, and to see a tie at that place
 POSITIONS: tuple[Position, Position] = ("start", "middle")
 
 
@@ -34,8 +34,9 @@ class Fills:
 
     ``contexts``: the distinct contexts as the model sees them; ``context_of``: for each gap asked, its context's row.
     ``context_reason``: per context, empty, or why it could not be filled. ``forms``: a table with one row a form, indexed
-    by it: ``column``, and for the ``middle`` and the ``start`` of a text the number of pieces and the reason why it cannot
-    be scored (empty if it can). ``values``: one record per context (see ``record``), NaN where unscorable.
+    by it: ``column``, and for the ``middle`` and the ``start`` of a text the number of pieces, the vocabulary item (-1 if
+    it is not exactly one) and the reason why it cannot be scored (empty if it can). ``values``: one record per context (see
+    ``record``), NaN where unscorable.
     ``vocabulary_size``: how many items were ranked. ``choices``: what the numbers depend on, for the results.
     """
 
@@ -61,11 +62,17 @@ class Fills:
 
     def reason(self, forms: Iterable[str]) -> list[str]:
         """For one form per gap asked: why it has no score there, or empty."""
+        reasons = zip(self.context_reason[self.context_of], self._by_position("reason", forms), strict=True)
+        return [of_context or of_form for of_context, of_form in reasons]
+
+    def ids(self, forms: Iterable[str]) -> np.ndarray:
+        """For one form per gap asked: its vocabulary item there, -1 where it is not exactly one."""
+        return np.array(self._by_position("id", forms), dtype=int)
+
+    def _by_position(self, name: str, forms: Iterable[str]) -> list:
+        of_position = {position: self.forms[f"{name}_{position}"].to_numpy() for position in POSITIONS}
         rows = zip(self.context_of, self.columns(forms), strict=True)
-        by_position = {p: self.forms[f"reason_{p}"].to_numpy() for p in POSITIONS}
-        return [
-            self.context_reason[row] or by_position[position_of(self.contexts[row])][column] for row, column in rows
-        ]
+        return [of_position[position_of(self.contexts[row])][column] for row, column in rows]
 
 
 def record(forms: int, top: int, bottom: int) -> np.dtype:
@@ -223,10 +230,11 @@ def blank(rows: int, dtype: np.dtype) -> np.ndarray:
 
 
 def form_table(words: dict[Position, list[Word]]) -> pd.DataFrame:
-    """The forms with their columns, pieces and reasons (see ``Fills``); more than one piece is a reason of its own."""
+    """The forms with their columns, pieces, ids and reasons (see ``Fills``); more than one piece is a reason of its own."""
     table = pd.DataFrame({"form": [word.form for word in words["middle"]]}).reset_index(names="column")
     for position, listed in words.items():
         table[f"pieces_{position}"] = [len(word.ids) for word in listed]
+        table[f"id_{position}"] = [word.ids[0] if len(word.ids) == 1 else -1 for word in listed]
         table[f"reason_{position}"] = [
             word.reason or ("several_pieces" if len(word.ids) > 1 else "") for word in listed
         ]

@@ -351,6 +351,21 @@ def test_verbs_that_are_several_items_where_they_open_a_text_do_not_count_there(
 # ---- minimal pairs
 
 
+class Uncased(Table):
+    """A table whose vocabulary knows small letters only."""
+
+    def word(self, form: str, position: str) -> Word:
+        return super().word(form.lower(), position)._replace(form=form)
+
+
+def test_case_35_forms_that_an_uncased_vocabulary_cannot_tell_apart():
+    pairs = metrics.minimal_pairs(
+        fill(Uncased(VOCABULARY, {"they": BY_HAND}), ["they"], VERBS, more=["Run"]), ["run"], ["Run"]
+    )
+    assert pairs["reason"].tolist() == ["identical"]
+    assert pairs["correct"].isna().all() and not pairs["tie"].any()
+
+
 def test_minimal_pairs_by_hand():
     model = Table(VOCABULARY, {"they": BY_HAND})
     good, bad = ["walk", "are", "are", "runz", "are", "are"], ["walks", "is", "zzz", "run", "runz", "are"]

@@ -1,0 +1,247 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Inference: does the model put two and two together?
+#
+# When the clue to a word stands in the sentence before, does the model use it?
+
+# %% [markdown]
+# By the end you will have measured whether a model prefers the word that a reader would infer, while a control, the same
+# sentence with the clue shuffled or cut away, shows where the preference comes from. You will
+#
+# 1. compare three completions of one item by hand,
+# 2. ask about all items,
+# 3. measure accuracy and sensitivity, for strongly and weakly constraining contexts,
+# 4. look for the pattern of the human N400,
+# 5. shuffle and truncate contexts, and see which predictions survive.
+#
+# About 25 minutes to read, two to run. Read `00_start_here` first. Source: Ettinger (2020), *What BERT is not*, with items
+# made after Federmeier and Kutas (1999).
+
+# %% tags=["parameters"]
+model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id or a folder
+revision = "main"
+device = "auto"
+dtype = "float32"
+datasets = ""  # folder of the published data; "" = LITMUS_DATASETS, else data/published, else our own items
+draws = 20  # how often sentence 1 is shuffled
+seed = 0
+full_stop = True  # a full stop behind the gap, for models that see it
+start_token = "never"  # of causal models: "never" (as published), "auto", "always"
+target_policy = "single_token"  # which words can be scored
+out = ""  # path of the results, without suffix; "" = write none
+
+# %% tags=["hide-input"]
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+from lib import charts, cloze_metrics, perturb, published, results
+from lib.cloze_answers import ask, top_predictions
+from lib.cloze_items import gaps, item_file, read_explanations, read_inference
+from lib.models import load
+from lib.paths import DATA
+from lib.store import Store
+
+charts.use_theme()
+lm = load(model, revision=revision, device=device, dtype=dtype)
+store = Store(lm.identity)
+
+# %% [markdown]
+# ## One example
+#
+# An item has two sentences. The second ends before its last word; the clue to that word is in the first. Three words are
+# compared: the **expected** one; one of the same category, **within**; one of another category, **between**.
+
+# %%
+source = published.find(datasets)
+path = item_file("inference", source)
+items = read_inference(path)
+example = items[items["item"] == items["item"].iloc[0]]
+Markdown(f"> {example['context'].iloc[0]} ___\n\nA reader expects **{example['candidate'].iloc[0]}**.")
+
+# %% [markdown]
+# By hand: the probability of each of the three at the gap.
+
+# %%
+[batch] = lm.fill(gaps(example.head(1), full_stop), start_token)
+words = {role: lm.word(word, "middle") for role, word in zip(example["role"], example["candidate"], strict=True)}
+by_hand = pd.Series({
+    role: batch.log_probabilities[0, word.ids[0]].exp().item() if len(word.ids) == 1 else np.nan for role, word in words.items()
+}, name="probability")  # fmt: skip
+by_hand.to_frame().assign(word=list(example["candidate"])).round(5)
+
+# %% [markdown]
+# ## Before you go on
+#
+# People's brains respond less strongly (a smaller **N400**) to the expected word, and to an unexpected word of the *same*
+# category less than to one of another category, above all in strongly constraining contexts. What would you expect of a model
+# that only knows which words go together?
+
+# %% [markdown]
+# ## The items
+#
+# H stands for a strongly constraining context (people agree on the word), L for a weakly constraining one.
+
+# %%
+data = {"name": "our own items" if source is None or not path.is_relative_to(source) else "published: lm-diagnostics",
+        "sample": "all", "sha256": results.checksums([path])}  # fmt: skip
+assert (items.groupby("item")["role"].nunique() == 3).all()
+counts = items.drop_duplicates("item")["constraint"].value_counts().rename_axis("constraint").to_frame("items")
+counts
+
+# %% [markdown]
+# ## Scores
+#
+# Every context once, every candidate looked up; the library must agree with the hand. Words of several pieces cannot be scored
+# under this policy: they are left out of numerator and denominator, and counted.
+
+# %%
+answers, choices = ask(lm, items, start_token, target_policy, full_stop, store)
+np.testing.assert_allclose(answers["probability"].head(3), by_hand, rtol=1e-3)
+reasons = answers.loc[~answers["scorable"], "reason"].value_counts().rename_axis("not scorable").to_frame("words")
+reasons
+
+# %% [markdown]
+# ## Result
+#
+# Mean probability of the three kinds of word, on a logarithmic axis. A model that infers has *expected* far to the right, more so
+# for H; a model that knows categories has *within* to the right of *between*.
+
+# %%
+means = cloze_metrics.mean_probabilities(answers, ["role", "constraint"], seed)
+charts.means(means.rename(columns={"role": "condition"}), "constraint")
+
+# %% [markdown]
+# **Sensitivity**: the expected word is more probable than both others; and by at least .01. **Accuracy@k**: it is among the
+# likeliest k words.
+
+# %%
+compared = cloze_metrics.compare(answers, ["item"], "role", "expected", ["within", "between"])
+everything = [cloze_metrics.sensitivity(compared), cloze_metrics.sensitivity(compared, ["constraint"]),
+              cloze_metrics.accuracy(answers, (1, 5)), cloze_metrics.accuracy(answers, (1, 5), ["constraint"])]  # fmt: skip
+summary = pd.concat(everything).fillna({"constraint": "all"}).rename(columns={"constraint": "condition"})
+summary.set_index(["metric", "condition"])[["n", "scored", "value", "low", "high", "ties", "coverage"]].round(3)
+
+# %%
+main = cloze_metrics.sensitivity(compared).iloc[0]
+Markdown(f"The expected word wins in **{main['value']:.0%}** of {main['scored']:.0f} scored items [{main['low']:.2f}, {main['high']:.2f}]; "
+         f"{main['n'] - main['scored']:.0f} of {main['n']:.0f} could not be scored ({main['reasons'] or 'none'}).")  # fmt: skip
+
+# %%
+charts.intervals(summary[summary["metric"] == "sensitivity"].drop(columns="metric"), value_title="sensitivity", chance=1 / 3)
+
+# %% [markdown]
+# The **N400 pattern**: how often is the word of the same category more probable, by .01, than that of another?
+
+# %%
+pattern = cloze_metrics.compare(answers, ["item"], "role", "within", ["between"])
+n400 = cloze_metrics.sensitivity(pattern, ["constraint"])
+n400.set_index(["metric", "constraint"])[["n", "scored", "value", "low", "high"]].round(2)
+
+# %% [markdown]
+# ## The likeliest words
+#
+# What the model would say itself, with what has to be inferred.
+
+# %%
+tops = top_predictions(answers, 5).assign(piece=lambda table: table["piece"] + " " + table["probability"].map("{:.3f}".format))
+said = tops.groupby("context", sort=False)["piece"].agg(", ".join)
+explained = read_explanations(item_file("explanations", source), items)
+explained.assign(says=said.reindex(explained["context"]).to_numpy()).set_index("context").drop(columns=["file", "line", "item"], errors="ignore")
+
+# %% [markdown]
+# ## Beside published values
+#
+# From the paper, for BERT. With 34 items the power to tell two good models apart is small (Shivagunde et al. 2023).
+
+# %%
+ettinger = pd.read_csv(DATA / "reference" / "ettinger2020.csv", keep_default_na=False)
+ettinger[ettinger["diagnostic"] == "CPRAG-102"].set_index("measure")[["model", "value"]]
+
+# %% [markdown]
+# ## A control
+#
+# Shuffle the words of the first sentence; cut the second down to its last two words; do both. If sensitivity stays, it did not
+# rest on the sense of the sentences but on words that stood in them.
+
+# %%
+shuffled = perturb.shuffle_first(items, draws, seed)
+changed = {"shuffled": shuffled, "truncated": perturb.truncate_second(items).assign(draw=0),
+           "both": perturb.truncate_second(shuffled)}  # fmt: skip
+of_changed = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in changed.items()}
+spreads = []
+for name, table in of_changed.items():
+    per_draw = cloze_metrics.compare(table, ["item", "draw"], "role", "expected", ["within", "between"])
+    both = [cloze_metrics.sensitivity(per_draw, ["draw"]), cloze_metrics.accuracy(table, (1, 5), ["draw"])]
+    spreads.append(cloze_metrics.spread(pd.concat(both)).assign(perturbation=name))
+spread = pd.concat(spreads).set_index(["metric", "perturbation"])
+spread.round(3)
+
+# %%
+kept = spread.loc["sensitivity"]["mean"]
+Markdown("Sensitivity " + ", ".join(f"{name} {value:.2f}" for name, value in kept.items()) + f"; with the whole text {main['value']:.2f}.")
+
+# %% [markdown]
+# Which expected words survive shuffling? In the paper, those with a distinctive word in the first sentence.
+
+# %%
+survivors = cloze_metrics.survival(answers, of_changed["shuffled"]).sort_values("survives", ascending=False)
+survivors.head(6).set_index("context")[["expected", "before", "survives", "mean_place"]].round(2)
+
+# %% [markdown]
+# ## Where it goes wrong
+#
+# The items in which another word wins by most.
+
+# %%
+worst = compared[compared["higher"] == 0].nsmallest(6, "margin").set_index("context")
+worst[["candidate_expected", "candidate_within", "candidate_between", "probability_expected", "margin"]].round(4)
+
+# %% [markdown]
+# ## What this does not show
+#
+# * A third of all items would be right by chance.
+# * Words differ in frequency; a rare expected word has a hard time for reasons that have nothing to do with inference.
+# * For our own items nobody was asked; H and L are the writer's judgement.
+# * Small models are here to make the method run anywhere. Their numbers are no findings.
+
+# %% tags=["results"]
+provenance = results.provenance("30_inference", globals(), lm, store)
+rows = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "top_probabilities"])
+rows = rows.assign(tie=rows["top_tie"], **choices)
+results.write(
+    out, notebook="30_inference", title="Inference: does the model put two and two together?", items=rows, summary=summary,
+    headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
+    sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Takeaways
+#
+# 1. Three probabilities at one gap make an item.
+# 2. The library asks each context once; what cannot be scored is counted.
+# 3. Accuracy asks what the model would say, sensitivity what it prefers among three.
+# 4. The N400 pattern asks for categories, not for inference.
+# 5. What survives shuffling did not need the sentence.
+
+# %% [markdown]
+# Next: `31_roles`. Back: `00_start_here`.
+#
+# * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
+# * Federmeier and Kutas (1999), *A rose by any other name*, Journal of Memory and Language.
+# * Shivagunde, Lialin and Rumshisky (2023), *Larger probes tell a different story*, EMNLP.
+
+# %% tags=["hide-input"]
+results.provenance_table(provenance)

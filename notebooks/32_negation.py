@@ -1,0 +1,264 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Negation: does *not* change anything?
+#
+# *A robin is a bird. A robin is not a ___.* Does the model mind the *not*?
+
+# %% [markdown]
+# By the end you will have seen, in one picture, whether a model's predictions follow the meaning of a sentence or only its
+# words, while a control shows what it would do with the words alone. You will
+#
+# 1. compare two completions of one sentence and of its negation by hand,
+# 2. ask about all items, simple and natural,
+# 3. measure accuracy in affirmative sentences, and sensitivity in both,
+# 4. see which words the model would say with and without the negation,
+# 5. ask what so few items can and cannot tell.
+#
+# About 20 minutes to read, one to run. Read `00_start_here` first. Source: Ettinger (2020), *What BERT is not*, who took the
+# simple items from Fischler et al. (1983) and the natural ones from Nieuwland and Kuperberg (2008).
+
+# %% tags=["parameters"]
+model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id or a folder
+revision = "main"
+device = "auto"
+dtype = "float32"
+datasets = ""  # folder of the published data; "" = LITMUS_DATASETS, else data/published, else our own items
+limit = 200  # pairs of a larger probe; 0 = all
+seed = 0
+full_stop = True  # a full stop behind the gap, for models that see it
+start_token = "never"  # of causal models: "never" (as published), "auto", "always"
+target_policy = "single_token"  # which words can be scored
+out = ""  # path of the results, without suffix; "" = write none
+
+# %% tags=["hide-input"]
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+from lib import charts, cloze_metrics, published, results
+from lib.cloze_answers import ask, side_by_side
+from lib.cloze_items import item_file, read_negation, read_probes
+from lib.items import sample_groups
+from lib.models import Gap, load
+from lib.paths import DATA
+from lib.store import Store
+
+charts.use_theme()
+lm = load(model, revision=revision, device=device, dtype=dtype)
+store = Store(lm.identity)
+
+# %% [markdown]
+# ## One example
+#
+# *A robin is a ___*: people say **bird**, and *A robin is not a ___* is true with **tree** and false with **bird**. People know
+# that at once when asked. Yet the brain's first response, the N400, is as small for *not a bird* as for *a bird*: at the first
+# glance, people too go by the words (Fischler et al. 1983).
+
+# %% [markdown]
+# By hand: the probability of *bird* and *tree* in both sentences. The true word should be the likelier one in each.
+
+# %%
+sentences = {"affirmative": "A robin is a", "negative": "A robin is not a"}
+ids = [lm.word(word, "middle").ids[0] for word in ("bird", "tree")]
+by_hand = {}
+for polarity, context in sentences.items():
+    [batch] = lm.fill([Gap(context, ".")], start_token)
+    by_hand[polarity] = batch.log_probabilities[0, ids].exp().tolist()
+pd.DataFrame(by_hand, index=["P(bird)", "P(tree)"]).T
+
+# %%
+said = {"affirmative": by_hand["affirmative"][0] > by_hand["affirmative"][1], "negative": by_hand["negative"][1] > by_hand["negative"][0]}
+Markdown(" ".join(f"In the {polarity} sentence the true word {'is' if right else 'is **not**'} the likelier one." for polarity, right in said.items()))
+
+# %% [markdown]
+# ## Before you go on
+#
+# A model that goes by the words alone: what will it do in the affirmative sentences, and what in the negative ones? What would
+# chance be?
+
+# %% [markdown]
+# ## The items
+#
+# *Simple*: subject and category, as above; the article fits the completion, so a or an gives nothing away. *Natural*: sentences
+# one might say; in half of them the negation is **licensed**, there is a reason to deny something.
+
+# %%
+source = published.find(datasets)
+paths = {name: item_file(name, source) for name in ("simple negation", "natural negation")}
+items = pd.concat([read_negation(path).assign(set=name) for name, path in paths.items()], ignore_index=True)
+items["unit"] = items["set"] + " " + items["item"]
+assert (items.groupby("unit")["condition"].nunique() == 4).all()
+items.groupby("set").head(4).set_index("condition")[["context", "candidate", "licensing"]]
+
+# %% tags=["hide-input"]
+kind = "our own items" if source is None or not paths["simple negation"].is_relative_to(source) else "published: lm-diagnostics"
+data = {"name": kind, "sample": "all", "sha256": results.checksums(paths.values())}
+Markdown(f"Data: **{kind}**; {', '.join(f'{n} {name}' for name, n in items.groupby('set')['unit'].nunique().items())} items.")
+
+# %% [markdown]
+# ## Scores
+#
+# The library asks about every context once and looks up every candidate. By hand and by library must agree.
+
+# %%
+robin = pd.DataFrame({"context": list(sentences.values()), "candidate": "bird", "expected": [("bird",)] * 2})
+of_robin, _ = ask(lm, robin, start_token, target_policy, full_stop)
+np.testing.assert_allclose(of_robin["probability"], [by_hand["affirmative"][0], by_hand["negative"][0]], rtol=1e-3)
+answers, choices = ask(lm, items.assign(item=items["unit"]), start_token, target_policy, full_stop, store)
+answers.loc[~answers["scorable"], "reason"].value_counts().rename_axis("not scorable").to_frame("rows")
+
+# %% [markdown]
+# ## Result
+#
+# One line an item, from its affirmative to its negative sentence. Over zero, the true word is the more probable one. A model that
+# understands *not* has all its points above; one that goes by the words crosses over.
+
+# %%
+compared = cloze_metrics.compare(answers, ["item", "polarity"], "role", "true", ["false"])
+lines = compared.assign(condition=compared["set"], value=compared["log_probability_true"] - compared["log_probability_false"])
+licensed = lines["licensing"].map({"Y": "natural, licensed", "N": "natural, unlicensed"})
+lines["condition"] = licensed.fillna("simple")
+charts.paired(lines)
+
+# %%
+lines["licensing"] = lines["condition"]
+summary = cloze_metrics.sensitivity(lines, ["condition", "polarity"])
+by_polarity = cloze_metrics.sensitivity(lines, ["polarity"]).set_index(["metric", "polarity"])
+value = by_polarity["value"]["sensitivity"]
+Markdown(f"The true word is the likelier one in **{value['affirmative']:.0%}** of affirmative and **{value['negative']:.0%}** of "
+         f"negative sentences: a difference of {value['affirmative'] - value['negative']:.0%}.")  # fmt: skip
+
+# %% [markdown]
+# *Sensitivity*, the share of items above zero, with intervals; and *by threshold*, where the difference must exceed .01.
+
+# %%
+summary.set_index(["metric", "condition", "polarity"])[["n", "scored", "value", "low", "high", "ties", "coverage"]].round(2)
+
+# %% [markdown]
+# *Accuracy*: does the model say the category at all? Of its errors, how many repeat the subject? Do its words fit the article?
+
+# %%
+affirmative = answers[answers["condition"] == "true affirmative"]
+accuracy = cloze_metrics.accuracy(affirmative, (1, 5), ["set"])
+repeats = cloze_metrics.shares(cloze_metrics.subject_repeats(answers), "repeats", "errors that repeat the subject")
+articles = cloze_metrics.shares(cloze_metrics.articles(answers, 5), "respected", "likeliest five fit a or an")
+parts = pd.concat([accuracy, repeats, articles]).fillna({"set": "all"})
+parts.set_index(["metric", "set"])[["n", "scored", "value", "low", "high", "coverage"]].round(2)
+
+# %% [markdown]
+# ## The likeliest words
+#
+# What the model would say, with and without the negation, side by side. If the words are the same, the *not* was not read.
+
+# %%
+same = cloze_metrics.shares(cloze_metrics.tops_under_negation(answers), "same", "same likeliest word")
+Markdown(f"The likeliest word is the same with and without the negation in {same['successes'].sum()} of {same['scored'].sum()} items.")
+
+# %%
+side_by_side(answers, ["true affirmative", "false negative"], 3).set_index("item").round(3)
+
+# %% [markdown]
+# ## Beside published values
+#
+# From the paper: in simple affirmative sentences both BERT models are right every time, in negative ones never.
+
+# %%
+ettinger = pd.read_csv(DATA / "reference" / "ettinger2020.csv", keep_default_na=False)
+ettinger[ettinger.astype(str).apply(lambda row: "NEG" in " ".join(row), axis=1)]
+
+# %% [markdown]
+# ## A control
+#
+# Is the word order or the sense at work? Take the negation away from the sentence but keep its candidates: if the numbers of
+# the negative sentences look like those of the affirmative ones with true and false swapped, the negation did nothing.
+
+# %%
+shift = lines.pivot(index=["condition", "item"], columns="polarity", values="value").dropna()
+expected_if_ignored = -shift["affirmative"]
+effect = (shift["negative"] - expected_if_ignored).groupby("condition").agg(["mean", "std", "count"])
+effect.rename(columns={"mean": "mean shift by negation (nats)"}).round(2)
+
+# %% [markdown]
+# A mean shift of zero is a model to which the negative sentence is the affirmative one. The shift that understanding would
+# need is twice the difference in the affirmative sentences.
+
+# %% [markdown]
+# ## Larger probes
+#
+# Eighteen items cannot tell two good models apart. Shivagunde et al. (2023) made 1,500 in the same way: if they are here, see how
+# often the likeliest word changes under negation.
+
+# %%
+probes = sorted((source / "larger-probes").glob("NEG-*.txt")) if source else []
+tables = []
+for path in probes:
+    drawn = sample_groups(read_probes(path, "negation"), "item", limit, "seeded", seed)
+    of_probe, _ = ask(lm, drawn, start_token, target_policy, full_stop, store)
+    right = cloze_metrics.accuracy(of_probe[of_probe["condition"] == "affirmative"], (1, 5, 10, 20))
+    changed = cloze_metrics.shares(cloze_metrics.tops_of_pairs(of_probe, "affirmative", "negative"), "changed", "top word changes")
+    tables.append(pd.concat([right, changed]).assign(probe=path.stem))
+columns = ["n", "value", "low", "high", "coverage"]
+pd.concat(tables).set_index(["probe", "metric"])[columns].round(3) if tables else Markdown("The larger probes are not here: `make data`.")
+
+# %%
+with_18 = cloze_metrics.proportion(9, 18)
+Markdown(f"With 18 items, half of them right, the interval runs from {with_18.low:.2f} to {with_18.high:.2f}.")
+
+# %% [markdown]
+# ## Where it goes wrong
+#
+# The negative sentences in which the false word wins by most.
+
+# %%
+negative = lines[lines["polarity"] == "negative"].nsmallest(6, "value")
+negative.set_index("context")[["candidate_true", "candidate_false", "value"]].round(2)
+
+# %% [markdown]
+# ## What this does not show
+#
+# * There are many true ways to end *A robin is not a*; the items ask for one. Low probability of *tree* is no mistake by itself.
+# * A difference between two words is not what the model would say; see the likeliest words.
+# * No norms were collected for our own items.
+# * Small models are here to make the method run anywhere. Their numbers are no findings.
+
+# %% tags=["results"]
+provenance = results.provenance("32_negation", globals(), lm, store)
+rows = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "top_probabilities"])
+rows = rows.assign(tie=rows["top_tie"], **choices)
+negative_value = by_polarity.loc[("sensitivity", "negative")]
+headline = {"metric": "sensitivity, negative", **negative_value[["value", "low", "high", "n", "coverage"]]}
+results.write(
+    out, notebook="32_negation", title="Negation: does not change anything?", items=rows, summary=summary, headline=headline,
+    data=data, choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Takeaways
+#
+# 1. Two probabilities in a sentence and in its negation make the test.
+# 2. The library asks each context once.
+# 3. Accuracy in affirmative sentences says little about negation; sensitivity in negative ones does.
+# 4. The likeliest words show what the model would say.
+# 5. A small set shows a large effect, and no small one.
+
+# %% [markdown]
+# Back: `31_roles`. Index: `90_compare_models`.
+#
+# * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
+# * Shivagunde, Lialin and Rumshisky (2023), *Larger probes tell a different story*, EMNLP.
+# * Fischler et al. (1983), *Brain potentials related to stages of sentence verification*, Psychophysiology.
+
+# %% tags=["hide-input"]
+results.provenance_table(provenance)
