@@ -51,7 +51,8 @@ POINTS = 1000
 
 
 def use_theme() -> None:
-    """Make every chart of this session look and travel as ours: called in the import cell of each notebook."""
+    """Make every chart and table of this session look and travel as ours: called in the import cell of each notebook."""
+    pd.set_option("display.max_colwidth", 160, "display.max_rows", 120)  # sentences whole, tables of items too
     alt.theme.register("litmus", enable=True)(_theme)
     alt.renderers.register("litmus", _render)
     alt.renderers.enable("litmus")
@@ -167,7 +168,10 @@ def intervals(
     )
 
 
-def margins(table: pd.DataFrame, description: str = "") -> alt.FacetChart:
+MARGIN = "margin: log-probability of the right form minus the wrong form"
+
+
+def margins(table: pd.DataFrame, description: str = "", value_title: str = MARGIN) -> alt.FacetChart:
     """How the margins of each condition are spread: a small histogram a condition, zero and the median marked.
 
     Columns: condition, margin (log-probability of the right form minus that of the wrong form, natural log). A margin
@@ -182,7 +186,7 @@ def margins(table: pd.DataFrame, description: str = "") -> alt.FacetChart:
     base = alt.Chart()
     colour = {"right": BLUE, "wrong": VERMILLION}
     bars = base.mark_bar(binSpacing=0).encode(
-        x=alt.X("start:Q", title="margin: log-probability of the right form minus the wrong form", bin="binned"),
+        x=alt.X("start:Q", title=value_title, bin="binned"),
         x2="end:Q",
         y=alt.Y("share:Q", title=None, axis=None),
         color=_colour("form", colour),
@@ -347,8 +351,8 @@ def paired(
         color=_colour("right", {"right": BLUE, "wrong": VERMILLION}),
         tooltip=_tooltip(data, ["item", "context", "polarity", "value"]),
     )
-    zero = base.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x=alt.value(0), x2=alt.value(240), y=alt.datum(0))
-    panel = alt.layer(zero, lines, dots, data=data).properties(width=240, height=300)
+    zero = base.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x=alt.value(0), x2=alt.value(175), y=alt.datum(0))
+    panel = alt.layer(zero, lines, dots, data=data).properties(width=175, height=300)
     shares = data.groupby(["condition", "polarity"], sort=False)["right"].agg(lambda found: (found == "right").mean())
     said = " ".join(f"{condition}, {polarity}: {share:.0%} right." for (condition, polarity), share in shares.items())
     said_ = description or f"Paired lines from affirmative to negative sentences of {_many(data, 'condition')}. {said}"

@@ -253,6 +253,13 @@ def spread(summary: pd.DataFrame, by: Sequence[str] = ("metric",), over: str = "
     return found.reset_index()
 
 
+def unscored(answers: pd.DataFrame) -> str:
+    """In words: how many candidates have no score, and why."""
+    reasons = answers.loc[~answers["scorable"], "reason"].value_counts()
+    why = ", ".join(f"{times} {reason}" for reason, times in reasons.items())
+    return f"{reasons.sum()} of {len(answers)} candidates cannot be scored{f' ({why})' if why else ''}."
+
+
 def _groups(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[tuple, pd.DataFrame]]:
     if not by:
         return [((), table)]

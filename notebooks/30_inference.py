@@ -110,8 +110,7 @@ counts
 # %%
 answers, choices = ask(lm, items, start_token, target_policy, full_stop, store)
 np.testing.assert_allclose(answers["probability"].head(3), by_hand, rtol=1e-3)
-reasons = answers.loc[~answers["scorable"], "reason"].value_counts().rename_axis("not scorable").to_frame("words")
-reasons
+Markdown(cloze_metrics.unscored(answers))
 
 # %% [markdown]
 # ## Result

@@ -112,7 +112,7 @@ Markdown(f"Data: **{data['name']}**, {items['item'].nunique()} pairs; {'with' if
 answers, choices = ask(lm, items, start_token, target_policy, full_stop, store)
 of_example = answers[answers["item"] == example["item"].iloc[0]].set_index("condition")["probability"]
 np.testing.assert_allclose(of_example[list(by_hand)], list(by_hand.values()), rtol=1e-3)
-answers.loc[~answers["scorable"], "reason"].value_counts().rename_axis("not scorable").to_frame("rows")
+Markdown(cloze_metrics.unscored(answers))
 
 # %% [markdown]
 # ## Result
@@ -134,9 +134,8 @@ Markdown(f"The target is more probable in its own sentence in **{main['value']:.
          f"[{main['low']:.2f}, {main['high']:.2f}]; chance is half.")  # fmt: skip
 
 # %%
-margin = compared.assign(condition="log P(target | a) - log P(target | b)",
-                         margin=compared["log_probability_a"] - compared["log_probability_b"])  # fmt: skip
-charts.margins(margin)
+margin = compared.assign(condition="pairs", margin=compared["log_probability_a"] - compared["log_probability_b"])
+charts.margins(margin, value_title="log P(target | a) - log P(target | b)")
 
 # %% [markdown]
 # ## What people do
@@ -158,7 +157,7 @@ pd.concat(related).set_index("metric")[["n", "scored", "value", "low", "high"]].
 # %%
 quartiles = answers.assign(quartile=cloze_quartile(answers["expected_cloze"])) if has_cloze else answers.assign(quartile="no cloze")
 by_quartile = cloze_metrics.accuracy(quartiles, (1, 5), ["quartile"], count="per_row")
-by_quartile.set_index(["metric", "quartile"])[["n", "scored", "value", "low", "high"]].round(2)
+by_quartile.set_index(["metric", "quartile"]).sort_index()[["n", "scored", "value", "low", "high"]].round(2)
 
 # %% [markdown]
 # ## The likeliest words
@@ -166,7 +165,8 @@ by_quartile.set_index(["metric", "quartile"])[["n", "scored", "value", "low", "h
 # What the model would say in a and in b, side by side.
 
 # %%
-side_by_side(answers, ["a", "b"], 3).set_index("item").head(30).round(3)
+said = side_by_side(answers, ["a", "b"], 3).groupby(["context (a)", "context (b)"], sort=False)
+said[["piece (a)", "piece (b)"]].agg(", ".join).reset_index().set_index("context (a)")
 
 # %% [markdown]
 # ## Beside published values

@@ -117,7 +117,7 @@ robin = pd.DataFrame({"context": list(sentences.values()), "candidate": "bird", 
 of_robin, _ = ask(lm, robin, start_token, target_policy, full_stop)
 np.testing.assert_allclose(of_robin["probability"], [by_hand["affirmative"][0], by_hand["negative"][0]], rtol=1e-3)
 answers, choices = ask(lm, items.assign(item=items["unit"]), start_token, target_policy, full_stop, store)
-answers.loc[~answers["scorable"], "reason"].value_counts().rename_axis("not scorable").to_frame("rows")
+Markdown(cloze_metrics.unscored(answers))
 
 # %% [markdown]
 # ## Result
@@ -167,7 +167,8 @@ same = cloze_metrics.shares(cloze_metrics.tops_under_negation(answers), "same", 
 Markdown(f"The likeliest word is the same with and without the negation in {same['successes'].sum()} of {same['scored'].sum()} items.")
 
 # %%
-side_by_side(answers, ["true affirmative", "false negative"], 3).set_index("item").round(3)
+said = side_by_side(answers, ["true affirmative", "false negative"], 3).groupby("context (true affirmative)", sort=False)
+said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).set_axis(["without *not*", "with it"], axis=1)
 
 # %% [markdown]
 # ## Beside published values
@@ -176,7 +177,7 @@ side_by_side(answers, ["true affirmative", "false negative"], 3).set_index("item
 
 # %%
 ettinger = pd.read_csv(DATA / "reference" / "ettinger2020.csv", keep_default_na=False)
-ettinger[ettinger.astype(str).apply(lambda row: "NEG" in " ".join(row), axis=1)]
+ettinger[ettinger["diagnostic"].str.startswith("NEG")].set_index(["diagnostic", "measure"])[["model", "value"]]
 
 # %% [markdown]
 # ## A control

@@ -12,7 +12,7 @@ from lib.models import bundled
 from lib.paths import NOTEBOOKS, REPORTS, ROOT
 
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
-SMALL = {"20_agreement": ["limit=6"], "21_systematic_or_likely": ["limit=6"]}
+SMALL = {"20_agreement": ["limit=6"], "21_systematic_or_likely": ["limit=6"], "30_inference": ["draws=2"]}
 OWN_ITEMS = {**os.environ, "LITMUS_DATASETS": ""}
 
 
@@ -23,6 +23,7 @@ def run(*words, env=OWN_ITEMS):
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_as_a_plain_script(name, tmp_path):
     source = (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8").replace("limit = 320 ", "limit = 4 ")
+    source = source.replace("draws = 20 ", "draws = 2 ")
     script = tmp_path / f"{name}.py"
     script.write_text(source, encoding="utf-8")
     done = run(script)
@@ -45,7 +46,9 @@ def test_leaves_results_that_say_all(name, model, tmp_path):
     wanted = {"model", "revision", "diagnostic", "item", "condition", "context", "scorable", "start_token", "dtype"}
     assert wanted <= set(items.columns)
     assert set(items["model"]) == {model}
-    assert result["data"]["sample"] == ("6 pairs per construction, drawn with seed 0" if name in SMALL else "all")
+    assert result["data"]["sample"] == (
+        "6 pairs per construction, drawn with seed 0" if "limit=6" in SMALL.get(name, []) else "all"
+    )
 
 
 def test_published_items_are_used_when_they_are_there_and_the_page_says_so(datasets, tmp_path):

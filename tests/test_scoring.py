@@ -90,7 +90,7 @@ def test_a_cutoff_below_the_least_item_takes_one_item():
 
 def test_the_likeliest_words_come_in_order_and_fewer_where_the_vocabulary_is_small():
     found = read([0.1, 0.5, 0.25, 0.15])
-    assert found["likeliest"].tolist() == [1, 2, 3, 0] + [-1] * 6
+    assert found["likeliest"].tolist() == [1, 2, 3, 0] + [-1] * (scoring.LIKELIEST - 4)
     assert np.exp(found["likeliest_log_probability"][:4]) == pytest.approx([0.5, 0.25, 0.15, 0.1])
     assert np.isnan(found["likeliest_log_probability"][4:]).all()
 
