@@ -8,17 +8,20 @@ contexts, one of targets, and for each model ``modelpreds-NAME-MODEL`` (likelies
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from lib.cloze_answers import REPLACEMENT, assemble
 from lib.errors import LitmusError
 from lib.items import lines_of
+from lib.models.protocol import FilledBatch, Gap, Position, StartToken, Word
 
 SCORES, PREDICTIONS = "scores.csv", "predictions.csv"
 MASK = re.compile(r"\s*(\[MASK\]|<mask>)\s*\.?\s*$")
@@ -45,6 +48,22 @@ class Recorded:
     def identity(self) -> dict[str, str]:
         """What the results say about where the scores come from."""
         return {"model": self.name, "revision": self.revision, "dtype": "as recorded"}
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """Every word that has a score somewhere."""
+        return sorted({word for _, word in self.scores})
+
+    def word(self, form: str, position: Position = "middle") -> Word:
+        """The place of a form among the recorded words, where a model has its vocabulary items."""
+        known = form in self.vocabulary
+        return Word(form, (self.vocabulary.index(form),) if known else (), "" if known else "not_recorded")
+
+    def fill(self, gaps: Sequence[Gap], start_token: StartToken = "never") -> Iterator[FilledBatch]:
+        """What was recorded at each gap, NaN for every other word: enough to look at an item by hand."""
+        for row, gap in enumerate(gaps):
+            found = [self.scores.get((gap.left.rstrip(), word), np.nan) for word in self.vocabulary]
+            yield FilledBatch([row], torch.tensor([found], dtype=torch.float32), "")
 
     def answers(self, items: pd.DataFrame) -> pd.DataFrame:
         """The answers to ``items`` (see ``lib.cloze_answers``), as far as they were recorded.

@@ -30,7 +30,7 @@
 # made after Federmeier and Kutas (1999).
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id or a folder
+model = "smollm2-135m-instruct"  # bundled, in data/models.csv, a hub id, a folder, or a folder of recorded scores
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -47,7 +47,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, cloze_metrics, perturb, published, results
+from lib import charts, cloze_metrics, perturb, published, recorded, results
 from lib.cloze_answers import ask, top_predictions
 from lib.cloze_items import gaps, item_file, read_explanations, read_inference
 from lib.models import load
@@ -55,7 +55,7 @@ from lib.paths import DATA
 from lib.store import Store
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = recorded.read(model) if recorded.found(model) else load(model, revision=revision, device=device, dtype=dtype)
 store = Store(lm.identity)
 
 # %% [markdown]

@@ -30,7 +30,7 @@
 # Chow et al. (2016).
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id or a folder
+model = "smollm2-135m-instruct"  # bundled, in data/models.csv, a hub id, a folder, or a folder of recorded scores
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -48,7 +48,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, cloze_metrics, perturb, published, results
+from lib import charts, cloze_metrics, perturb, published, recorded, results
 from lib.cloze_answers import ask, side_by_side
 from lib.cloze_items import cloze_quartile, gaps, item_file, read_probes, read_roles
 from lib.items import sample_groups
@@ -57,7 +57,7 @@ from lib.paths import DATA
 from lib.store import Store
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = recorded.read(model) if recorded.found(model) else load(model, revision=revision, device=device, dtype=dtype)
 store = Store(lm.identity)
 
 # %% [markdown]

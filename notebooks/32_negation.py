@@ -30,7 +30,7 @@
 # simple items from Fischler et al. (1983) and the natural ones from Nieuwland and Kuperberg (2008).
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id or a folder
+model = "smollm2-135m-instruct"  # bundled, in data/models.csv, a hub id, a folder, or a folder of recorded scores
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -47,16 +47,16 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, cloze_metrics, published, results
+from lib import charts, cloze_metrics, published, recorded, results
 from lib.cloze_answers import ask, side_by_side
-from lib.cloze_items import item_file, read_negation, read_probes
+from lib.cloze_items import gaps, item_file, read_negation, read_probes
 from lib.items import sample_groups
-from lib.models import Gap, load
+from lib.models import load
 from lib.paths import DATA
 from lib.store import Store
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = recorded.read(model) if recorded.found(model) else load(model, revision=revision, device=device, dtype=dtype)
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -67,20 +67,24 @@ store = Store(lm.identity)
 # glance, people too go by the words (Fischler et al. 1983).
 
 # %% [markdown]
-# By hand: the probability of *bird* and *tree* in both sentences. The true word should be the likelier one in each.
+# By hand, with the first item of the set: the probability of both words in both sentences. The true word should be the likelier
+# one in each.
 
 # %%
-sentences = {"affirmative": "A robin is a", "negative": "A robin is not a"}
-ids = [lm.word(word, "middle").ids[0] for word in ("bird", "tree")]
-by_hand = {}
-for polarity, context in sentences.items():
-    [batch] = lm.fill([Gap(context, ".")], start_token)
-    by_hand[polarity] = batch.log_probabilities[0, ids].exp().tolist()
-pd.DataFrame(by_hand, index=["P(bird)", "P(tree)"]).T
+source = published.find(datasets)
+paths = {name: item_file(name, source) for name in ("simple negation", "natural negation")}
+example = read_negation(paths["simple negation"]).head(4)
+by_hand = []
+for row, gap in zip(example.itertuples(), gaps(example, full_stop), strict=True):
+    [batch] = lm.fill([gap], start_token)
+    ids = lm.word(row.candidate, "middle").ids
+    by_hand.append(batch.log_probabilities[0, ids[0]].exp().item() if len(ids) == 1 else np.nan)
+example.assign(probability=by_hand).set_index("condition")[["context", "candidate", "probability"]].round(6)
 
 # %%
-said = {"affirmative": by_hand["affirmative"][0] > by_hand["affirmative"][1], "negative": by_hand["negative"][1] > by_hand["negative"][0]}
-Markdown(" ".join(f"In the {polarity} sentence the true word {'is' if right else 'is **not**'} the likelier one." for polarity, right in said.items()))
+by_condition = dict(zip(example["condition"], by_hand, strict=True))
+said = {name: by_condition[f"true {name}"] > by_condition[f"false {name}"] for name in ("affirmative", "negative")}
+Markdown(" ".join(f"In the {name} sentence the true word {'is' if right else 'is **not**'} the likelier one." for name, right in said.items()))
 
 # %% [markdown]
 # ## Before you go on
@@ -95,8 +99,6 @@ Markdown(" ".join(f"In the {polarity} sentence the true word {'is' if right else
 # one might say; in half of them the negation is **licensed**, there is a reason to deny something.
 
 # %%
-source = published.find(datasets)
-paths = {name: item_file(name, source) for name in ("simple negation", "natural negation")}
 items = pd.concat([read_negation(path).assign(set=name) for name, path in paths.items()], ignore_index=True)
 items["unit"] = items["set"] + " " + items["item"]
 assert (items.groupby("unit")["condition"].nunique() == 4).all()
@@ -113,10 +115,8 @@ Markdown(f"Data: **{kind}**; {', '.join(f'{n} {name}' for name, n in items.group
 # The library asks about every context once and looks up every candidate. By hand and by library must agree.
 
 # %%
-robin = pd.DataFrame({"context": list(sentences.values()), "candidate": "bird", "expected": [("bird",)] * 2})
-of_robin, _ = ask(lm, robin, start_token, target_policy, full_stop)
-np.testing.assert_allclose(of_robin["probability"], [by_hand["affirmative"][0], by_hand["negative"][0]], rtol=1e-3)
 answers, choices = ask(lm, items.assign(item=items["unit"]), start_token, target_policy, full_stop, store)
+np.testing.assert_allclose(answers["probability"].head(4), by_hand, rtol=1e-3)
 Markdown(cloze_metrics.unscored(answers))
 
 # %% [markdown]

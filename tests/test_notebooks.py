@@ -8,6 +8,9 @@ import sys
 import pandas as pd
 import pytest
 
+from lib import recorded
+from lib.cloze_answers import ask
+from lib.cloze_items import item_file, read_negation
 from lib.models import bundled
 from lib.paths import NOTEBOOKS, REPORTS, ROOT
 
@@ -60,6 +63,18 @@ def test_published_items_are_used_when_they_are_there_and_the_page_says_so(datas
     assert result["data"]["name"] == "published: refining-tse"
     assert len(result["data"]["sha256"]) == 19
     assert "simple_agrmt_all.jsonl" in result["data"]["sha256"]
+
+
+def test_recorded_scores_run_through_the_same_notebooks(masked, tmp_path):
+    """What was scored elsewhere, here by the bundled model, gives the same numbers as a table of scores."""
+    items = pd.concat([read_negation(item_file(name)) for name in ("simple negation", "natural negation")])
+    recorded.write(ask(masked, items.reset_index(drop=True))[0], tmp_path / "elsewhere")
+    headlines = []
+    for model in ("distilbert-mlm", tmp_path / "elsewhere"):
+        done = run("-m", "lib.run", "32_negation", "--model", model, "--out", tmp_path / "result")
+        assert done.returncode == 0, done.stderr[-2000:]
+        headlines.append(json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["headline"])
+    assert headlines[0] == headlines[1]
 
 
 NEVER_ASKED_TWICE = """
