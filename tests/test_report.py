@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import pandas as pd
 import papermill
 import pytest
 from browser import MISSING, Browser, available, browser
@@ -539,3 +540,26 @@ def test_even_a_script_that_got_into_a_page_is_not_run(page: Path, chromium: Bro
     chromium.wait("document.querySelectorAll('figure.chart.drawn').length == 2")
     assert chromium.script("return typeof window.hacked") == "undefined"
     assert sum("Content Security Policy" in message for message in chromium.errors()) >= 3
+
+
+def test_long_tables_are_searched_and_sorted_offline(tmp_path: Path):
+    require(available(), MISSING)
+    table = pd.DataFrame(
+        {"word": [f"word{i}" for i in range(20)], "probability": [(i * 7) % 20 / 10 for i in range(20)]}
+    )
+    output = new_output("display_data", {"text/html": table.set_index("word").to_html()})
+    small = new_output("display_data", {"text/html": table.head(3).to_html()})
+    page = notebook_page(tmp_path, [new_code_cell("table", outputs=[output]), new_code_cell("small", outputs=[small])])
+    with browser(tmp_path) as opened:
+        opened.open(page)
+        rows = "[...document.querySelectorAll('.long tbody tr')].filter(row => !row.hidden).map(row => row.cells[0].innerText)"
+        assert opened.script("return document.querySelectorAll('.tools').length") == 1
+        assert opened.script("return document.querySelector('.tools output').innerText") == "20 of 20 rows"
+        opened.script("document.querySelectorAll('.long thead button')[1].click()")
+        assert opened.script(f"return {rows}")[:3] == ["word0", "word3", "word6"]
+        opened.script("document.querySelectorAll('.long thead button')[1].click()")
+        assert opened.script(f"return {rows}")[:1] == ["word17"]
+        field = "const field = document.querySelector('.tools input'); field.value = 'word1'"
+        opened.script(f"{field}; field.dispatchEvent(new Event('input'))")
+        assert sorted(opened.script(f"return {rows}")) == sorted(["word1", *[f"word{i}" for i in range(10, 20)]])
+        assert opened.errors() == [] and opened.outside() == []
