@@ -341,7 +341,8 @@ def paired(
     left out.
     """
     data = _keep(table, ["condition", "item", "polarity", "value", "context"], [])
-    data = data[data["value"].notna()].assign(right=np.where(data["value"] > 0, "right", "wrong"))
+    data = data[data["value"].notna()]
+    data = data.assign(right=np.where(data["value"] > 0, "right", "wrong"))
     base = alt.Chart().encode(
         x=alt.X("polarity:N", sort=["affirmative", "negative"], title=None).axis(labelAngle=0, domain=False),
         y=alt.Y("value:Q", title=value_title),

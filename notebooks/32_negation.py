@@ -168,7 +168,7 @@ Markdown(f"The likeliest word is the same with and without the negation in {same
 
 # %%
 said = side_by_side(answers, ["true affirmative", "false negative"], 3).groupby("context (true affirmative)", sort=False)
-said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).set_axis(["without *not*", "with it"], axis=1)
+said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).set_axis(["without not", "with not"], axis=1)
 
 # %% [markdown]
 # ## Beside published values

@@ -243,3 +243,51 @@ def test_compared_models_have_their_own_colours():
     table = MODELS.assign(model=["smollm2-135m-instruct", "gpt2", "smollm2-135m-instruct"])
     scale = charts.compare(table).to_dict()["spec"]["layer"][0]["encoding"]["color"]["scale"]
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == charts.model_colours(table["model"])
+
+
+# ---- the pictures of single sentences and of the psycholinguistic diagnostics
+
+
+def drawn(chart) -> dict:
+    """The specification, after the renderer has drawn it once."""
+    assert vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=charts.VEGA_LITE).startswith("<svg")
+    return chart.to_dict()
+
+
+def test_words_and_surprisal_say_what_they_show():
+    chart = charts.words(pd.DataFrame({"word": ["are", "were"], "probability": [0.25, 0.125]}))
+    assert drawn(chart)["description"] == "Bars of probabilities: are 0.250, were 0.125."
+    table = pd.DataFrame(
+        {"sentence": "Cats sleep.", "position": [0, 1], "word": ["Cats", "sleep"], "bits": [np.nan, 3.5]}
+    )
+    assert "sleep 3.5" in drawn(charts.surprisal(table))["description"]
+
+
+def test_means_leave_out_what_a_logarithmic_axis_cannot_show():
+    table = pd.DataFrame({"condition": ["expected", "within", "between"], "constraint": ["H", "H", "L"],
+                          "value": [0.1, 0.01, 0.0], "low": [0.05, 0.0, 0.0], "high": [0.2, 0.02, 0.0]})  # fmt: skip
+    found = drawn(charts.means(table, "constraint"))
+    [rows] = found["datasets"].values()
+    assert [row["condition"] for row in rows] == ["expected", "within"]
+    assert rows[1]["low"] is None
+
+
+def test_paired_lines_leave_out_items_without_a_value_and_count_the_rest():
+    table = pd.DataFrame({
+        "condition": "simple", "item": ["0", "0", "1", "1", "2"], "context": "A robin is",
+        "value": [2.0, -1.0, 3.0, 1.0, np.nan],
+        "polarity": ["affirmative", "negative", "affirmative", "negative", "affirmative"],
+    })  # fmt: skip
+    found = drawn(charts.paired(table))
+    assert "simple, affirmative: 100% right. simple, negative: 50% right." in found["description"]
+    [rows] = found["datasets"].values()
+    assert [row["right"] for row in rows] == ["right", "wrong", "right", "right"]
+
+
+def test_differences_count_the_items_over_zero():
+    table = pd.DataFrame({"item": ["1", "2", "3"], "cloze_difference": [0.2, 0.4, np.nan], "margin": [0.01, -0.02, 0.3],
+                          "context": "which customer the waitress had"})  # fmt: skip
+    assert (
+        drawn(charts.differences(table))["description"]
+        == "Scatter plot of 2 items; in 1 the model's difference is over zero."
+    )
