@@ -76,6 +76,7 @@ def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
     for field in FIELDS[:2]:
         if not isinstance(item[field], str):
             raise LitmusError(f"{where}: '{field}' is not text; write the sentence in quotation marks.")
+    _check_attractor(item, where)
     left, good, bad, right = split_at_difference(item["sentence_good"], item["sentence_bad"], where)
     extras = {field: item[field] for field in EXTRAS if field in item}
     return {
@@ -96,7 +97,14 @@ def agreement_files(published: Path | None = None, chosen: Sequence[str] = ()) -
         stems = [Path(path).stem.removesuffix("_all") for path in chosen]
         templates_of_stems = [templates.get(stem, stem) for stem in stems]
         return pd.DataFrame({"template": templates_of_stems, "construction": stems, "path": [Path(p) for p in chosen]})
-    if published and (published / known["published"].iloc[0]).exists():
+    there = [bool(published) and (published / file).exists() for file in known["published"]]
+    if published and any(there):
+        if not all(there):
+            missing = known.loc[~np.array(there), "published"]
+            raise LitmusError(
+                f"{len(missing)} of {len(known)} agreement files are missing in {published}, first {missing.iloc[0]}; "
+                "complete them by make data, or name another folder."
+            )
         return known.assign(path=[published / file for file in known["published"]])[
             ["template", "construction", "path"]
         ]
@@ -105,6 +113,15 @@ def agreement_files(published: Path | None = None, chosen: Sequence[str] = ()) -
         construction=[Path(file).stem for file in known["ours"]], path=[OURS / f for f in known["ours"]]
     )
     return known[["template", "construction", "path"]]
+
+
+def origin(paths: Sequence[Path], published: Path | None = None) -> str:
+    """In words, where item files come from: ``published: SET``, ``our own items``, or both."""
+    theirs = [Path(path).relative_to(published) for path in paths if published and Path(path).is_relative_to(published)]
+    if not theirs:
+        return "our own items"
+    sets = ", ".join(sorted({path.parts[0] for path in theirs}))
+    return f"published: {sets}" + ("" if len(theirs) == len(paths) else ", and our own items")
 
 
 def read_pairs(files: pd.DataFrame, limit: int = 0, how: str = "seeded", seed: int = 0) -> tuple[pd.DataFrame, str]:
@@ -121,6 +138,18 @@ def read_pairs(files: pd.DataFrame, limit: int = 0, how: str = "seeded", seed: i
     words = f"{'first ' if how == 'first' else ''}{limit} pairs per construction"
     words += f", drawn with seed {seed}" if how == "seeded" else ""
     return pd.concat(tables, ignore_index=True), words if cut else "all"
+
+
+def _check_attractor(item: dict[str, Any], where: str) -> None:
+    """Whoever marks attractors marks them whole: the three fields together, with values that mean something."""
+    marks = {"subject_number": ("singular", "plural"), "attractor_number": ("singular", "plural", None),
+             "match": (True, False, None)}  # fmt: skip
+    given = [field for field in marks if field in item]
+    if given and len(given) < len(marks):
+        raise LitmusError(f"{where} has {' and '.join(given)} only; give {', '.join(marks)} together or none of them.")
+    for field in given:
+        if item[field] not in marks[field] or type(item[field]) in (int, float):  # 1 is not True
+            raise LitmusError(f"{where}: '{field}' is {item[field]!r}; use one of {', '.join(map(str, marks[field]))}.")
 
 
 def split_at_difference(sentence_good: str, sentence_bad: str, where: str = "this pair") -> tuple[str, str, str, str]:
@@ -162,6 +191,8 @@ def sample(items: pd.DataFrame, limit: int, how: str = "seeded", seed: int = 0) 
     """At most ``limit`` rows (0: all), in file order: drawn by ``seed`` (``seeded``), or the ``first`` ones."""
     if limit < 0:
         raise LitmusError(f"A limit of {limit} items makes no sense; use 0 for all or a positive number.")
+    if seed < 0:
+        raise LitmusError(f"A seed is a whole number from 0 on; {seed} is not.")
     if how not in ("seeded", "first"):
         raise LitmusError(f"'{how}' is no way to take a sample; choose 'seeded' or 'first'.")
     if not limit or len(items) <= limit:

@@ -57,6 +57,32 @@ def summarise_pairs(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def check_scored(pairs: pd.DataFrame) -> None:
+    """Raise LitmusError, with the reasons, when not one pair could be scored: there is nothing to average."""
+    if not pairs["scorable"].any():
+        reasons = ", ".join(f"{times} {reason}" for reason, times in pairs["reason"].value_counts().items())
+        raise LitmusError(
+            f"None of the {len(pairs)} pairs can be scored by this model ({reasons}); choose other items."
+        )
+
+
+def check_filled(scores: pd.DataFrame) -> None:
+    """Raise LitmusError when not one context of ``by_cutoff``'s table has a distribution."""
+    if scores["mass_counted"].isna().all():
+        raise LitmusError(
+            "No context of these items can be read by this model (too long, or with special tokens); choose others."
+        )
+
+
+def wanted_metrics(metric: str, cutoffs_top: Sequence[float]) -> list[Metric]:
+    """What the parameter ``metric`` asks for: EW, MW or both, over at least one top cutoff."""
+    if metric not in ("EW", "MW", "both"):
+        raise LitmusError(f"'{metric}' is no metric over verbs; choose 'EW', 'MW' or 'both'.")
+    if not len(cutoffs_top):
+        raise LitmusError("cutoffs_top is empty; give at least one, 1.0 for the whole vocabulary.")
+    return ["EW", "MW"] if metric == "both" else [metric]  # type: ignore[list-item]
+
+
 def distinct_contexts(fills: Fills, labels: Sequence[int]) -> pd.DataFrame:
     """The distinct contexts that EW and MW average over, in the order of their first row.
 

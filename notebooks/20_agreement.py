@@ -51,7 +51,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from lib import charts, metrics, published, results, scoring
-from lib.items import agreement_files, capitalises, count_by, gaps, read_pairs
+from lib.items import agreement_files, capitalises, count_by, gaps, origin, read_pairs
 from lib.models import Gap, load
 from lib.paths import DATA
 from lib.store import Store
@@ -111,7 +111,7 @@ assert pairs["label"].isin([-2, -1]).all() and (pairs["good"] != pairs["bad"]).a
 counts.astype(int)
 
 # %% tags=["hide-input"]
-kind = "given items" if items else "our own items" if source is None else "published: refining-tse"
+kind = "given items" if items else origin(files["path"], source)
 data = {"name": kind, "sample": sampled, "sha256": results.checksums(files["path"])}
 Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} files; sample: {sampled}.")
 
@@ -135,6 +135,7 @@ Markdown(f"{len(contexts):,} gaps, {len(fills.contexts):,} distinct contexts as 
 # %%
 fills_of_pairs = fills.first(len(pairs))
 scored = pd.concat([pairs, metrics.minimal_pairs(fills_of_pairs, pairs["good"], pairs["bad"])], axis=1)
+metrics.check_scored(scored)
 reasons = scored.loc[~scored["scorable"], "reason"].value_counts().rename_axis("reason").rename("pairs")
 reasons.to_frame()
 

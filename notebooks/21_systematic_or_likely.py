@@ -56,7 +56,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from lib import charts, metrics, published, results, scoring
-from lib.items import agreement_files, capitalises, gaps, read_pairs, read_verbs, verb_list
+from lib.items import agreement_files, capitalises, gaps, origin, read_pairs, read_verbs, verb_list
 from lib.latex import agreement_table
 from lib.models import Gap, load
 from lib.paths import DATA
@@ -118,7 +118,7 @@ lemmas = read_verbs(verb_file)
 lemmas.sample(min(5, len(lemmas)), random_state=seed).set_index("plural")[["singular"]]
 
 # %% tags=["hide-input"]
-kind = "given items" if items else "our own items" if source is None else "published: refining-tse"
+kind = "given items" if items else origin(files["path"], source)
 data = {"name": kind, "sample": sampled, "sha256": results.checksums([*files["path"], verb_file])}
 Markdown(f"Data: **{kind}**, {len(pairs):,} pairs; sample: {sampled}. Verbs: {len(lemmas):,} lemmas in `{verb_file.name}`.")
 
@@ -156,7 +156,7 @@ metrics.by_verb(example, context, five).set_index("plural")[["rank_right", "cumu
 # *both labels*. As in the published code, the first row decides.
 
 # %%
-wanted = ["EW", "MW"] if metric == "both" else [metric]
+wanted = metrics.wanted_metrics(metric, cutoffs_top)
 usable = checked[checked["usable"]]
 verb_forms = [*usable["singular"], *usable["plural"]]
 
@@ -185,6 +185,7 @@ contexts, scores, curves, judged, lemma_scores = (
     pd.concat({template: tables[key] for template, tables in found.items()}, names=names).reset_index("template")
     for key in ("contexts", "scores", "cutoffs", "pairs", "verbs")
 )
+metrics.check_filled(scores)
 choices = {"start_token": start_token, "target_policy": target_policy, "dtype": dtype, "mass_arithmetic": mass_arithmetic}
 contexts.groupby("template", sort=False).agg(contexts=("rows", "size"), pairs=("rows", "sum"), both_labels=("both_labels", "sum"))
 
@@ -254,7 +255,7 @@ charts.verbs(per_verb)
 ranks = per_verb[["probability", "share_right"]].rank()
 correlation = ranks["probability"].corr(ranks["share_right"])
 half = per_verb["probability"] > per_verb["probability"].median()
-means = per_verb.groupby(half)["share_right"].mean()
+means = per_verb.groupby(half)["share_right"].mean().reindex([True, False])
 Markdown(
     f"Rank correlation of probability and share right: **{correlation:.2f}**. The likelier half of the verbs is right in "
     f"{means[True]:.0%} of contexts, the other half in {means[False]:.0%}. Exact ties between two forms: {lemma_scores['ties'].sum():,}."

@@ -50,6 +50,7 @@ from IPython.display import Markdown
 from lib import charts, cloze_metrics, perturb, published, recorded, results
 from lib.cloze_answers import ask, top_predictions
 from lib.cloze_items import gaps, item_file, read_explanations, read_inference
+from lib.items import origin
 from lib.models import load
 from lib.paths import DATA
 from lib.store import Store
@@ -95,7 +96,7 @@ by_hand.to_frame().assign(word=list(example["candidate"])).round(5)
 # H stands for a strongly constraining context (people agree on the word), L for a weakly constraining one.
 
 # %%
-data = {"name": "our own items" if source is None or not path.is_relative_to(source) else "published: lm-diagnostics",
+data = {"name": origin([path], source),
         "sample": "all", "sha256": results.checksums([path])}  # fmt: skip
 assert (items.groupby("item")["role"].nunique() == 3).all()
 counts = items.drop_duplicates("item")["constraint"].value_counts().rename_axis("constraint").to_frame("items")

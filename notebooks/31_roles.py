@@ -51,7 +51,7 @@ from IPython.display import Markdown
 from lib import charts, cloze_metrics, perturb, published, recorded, results
 from lib.cloze_answers import ask, side_by_side
 from lib.cloze_items import cloze_quartile, gaps, item_file, read_probes, read_roles
-from lib.items import sample_groups
+from lib.items import origin, sample_groups
 from lib.models import load
 from lib.paths import DATA
 from lib.store import Store
@@ -97,7 +97,7 @@ pd.Series(by_hand, name="probability of the target").to_frame().round(5)
 # Of a published item we know how many people gave the target as completion (its *cloze*). For our own items nobody was asked.
 
 # %%
-data = {"name": "our own items" if source is None or not path.is_relative_to(source) else "published: lm-diagnostics",
+data = {"name": origin([path], source),
         "sample": "all", "sha256": results.checksums([path])}  # fmt: skip
 assert (items.groupby("item")["condition"].nunique() == 2).all()
 has_cloze = items["cloze"].notna().any()

@@ -50,7 +50,7 @@ from IPython.display import Markdown
 from lib import charts, cloze_metrics, published, recorded, results
 from lib.cloze_answers import ask, side_by_side
 from lib.cloze_items import gaps, item_file, read_negation, read_probes
-from lib.items import sample_groups
+from lib.items import origin, sample_groups
 from lib.models import load
 from lib.paths import DATA
 from lib.store import Store
@@ -105,7 +105,7 @@ assert (items.groupby("unit")["condition"].nunique() == 4).all()
 items.groupby("set").head(4).set_index("condition")[["context", "candidate", "licensing"]]
 
 # %% tags=["hide-input"]
-kind = "our own items" if source is None or not paths["simple negation"].is_relative_to(source) else "published: lm-diagnostics"
+kind = origin(list(paths.values()), source)
 data = {"name": kind, "sample": "all", "sha256": results.checksums(paths.values())}
 Markdown(f"Data: **{kind}**; {', '.join(f'{n} {name}' for name, n in items.groupby('set')['unit'].nunique().items())} items.")
 

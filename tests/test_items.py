@@ -1,6 +1,7 @@
 """Reading items and verb lists: every way of being wrong has its sentence, and what is right comes out as published."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def test_a_missing_file_and_a_folder_are_told_apart(read, tmp_path):
 def test_a_row_comes_out_prepared_with_its_place_and_its_extras(tmp_path):
     line = pair(
         " the author, near Bob's guards, laughs ...", " the author, near Bob's guards, laugh ...", -1,
-        match=False, subject="author", unknown="left out",
+        subject_number="singular", attractor_number="plural", match=False, subject="author", unknown="left out",
     )  # fmt: skip
     [row] = items.read_agreement(file_of(tmp_path, "", line)).to_dict("records")
     assert row == {
@@ -118,7 +119,7 @@ def test_a_row_comes_out_prepared_with_its_place_and_its_extras(tmp_path):
         "sentence_good": " the author, near Bob's guards, laughs ...",
         "sentence_bad": " the author, near Bob's guards, laugh ...",
         "left": "the author, near Bob's guards,", "good": "laughs", "bad": "laugh", "right": "",
-        "match": False, "subject": "author",
+        "subject_number": "singular", "attractor_number": "plural", "match": False, "subject": "author",
     }  # fmt: skip
 
 
@@ -416,3 +417,34 @@ def test_count_by_counts_kinds_in_order_of_appearance_missing_ones_too():
     table = pd.DataFrame({"a": ["y", "x", "y"], "b": [None, 1, None]})
     counted = items.count_by(table, ["a", "b"])
     assert counted["a"].tolist() == ["y", "x"] and counted["items"].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        ({"match": True}, "has match only; give subject_number, attractor_number, match together"),
+        ({"subject_number": 7, "attractor_number": None, "match": None}, "'subject_number' is 7; use one of"),
+        ({"subject_number": "plural", "attractor_number": None, "match": "maybe"}, "'match' is 'maybe'; use one of"),
+        ({"subject_number": "plural", "attractor_number": "plural", "match": 1}, "'match' is 1; use one of"),
+    ],
+)
+def test_attractors_are_marked_whole_or_not_at_all(tmp_path, marks, said):
+    with pytest.raises(LitmusError, match="mine.jsonl, line 1.*" + re.escape(said)):
+        items.read_agreement(file_of(tmp_path, pair("The cat sleeps.", "The cat sleep.", -1, **marks)))
+
+
+def test_half_of_a_published_set_is_refused_and_none_of_it_is_no_set(tmp_path):
+    assert items.origin(items.agreement_files(tmp_path)["path"], tmp_path) == "our own items"
+    (tmp_path / "refining-tse" / "ML").mkdir(parents=True)
+    (tmp_path / "refining-tse" / "ML" / "prep_anim_all.jsonl").write_text("{}\n")
+    with pytest.raises(
+        LitmusError, match="18 of 19 agreement files are missing in .*simple_agrmt_all.jsonl; complete them"
+    ):
+        items.agreement_files(tmp_path)
+
+
+def test_origin_is_told_from_the_files_read(tmp_path):
+    own, theirs = items.OURS / "simple_agrmt.jsonl", tmp_path / "refining-tse" / "ML" / "simple_agrmt_all.jsonl"
+    assert items.origin([own], None) == items.origin([own], tmp_path) == "our own items"
+    assert items.origin([theirs], tmp_path) == "published: refining-tse"
+    assert items.origin([theirs, own], tmp_path) == "published: refining-tse, and our own items"

@@ -451,3 +451,24 @@ def test_means_over_contexts_keep_the_order_of_cutoffs_and_hold_their_interval()
 def test_a_cutoff_asked_for_twice_counts_once():
     scores = scores_of(Table(VOCABULARY, {"they": BY_HAND}), ["they"], [PLURAL], VERBS, (1.0, 0.6, 1))
     assert metrics.summarise_cutoffs(scores)["cutoff"].tolist() == [1.0, 0.6, 1.0, 0.6]
+
+
+# ---- nothing to measure
+
+
+def test_when_nothing_can_be_scored_one_sentence_says_why():
+    model = Table(VOCABULARY, {"they": BY_HAND, "we": "too_long"})
+    pairs = metrics.minimal_pairs(fill(model, ["they", "we"], VERBS, more=["zzzz"]), ["zzzz", "are"], ["is", "is"])
+    with pytest.raises(LitmusError, match=r"None of the 2 pairs can be scored by this model \(1 unknown, 1 too_long\)"):
+        metrics.check_scored(pairs)
+    metrics.check_scored(metrics.minimal_pairs(fill(model, ["they"], VERBS), ["are"], ["is"]))
+    with pytest.raises(LitmusError, match="can read none of the contexts"):
+        metrics.check_filled(scores_of(model, ["we"], [PLURAL], VERBS, top=(1.0,)))
+
+
+def test_wanted_metrics_are_known_ones_over_some_cutoff():
+    assert metrics.wanted_metrics("both", [1.0]) == ["EW", "MW"] and metrics.wanted_metrics("MW", [0.5]) == ["MW"]
+    with pytest.raises(LitmusError, match="'XY' is no metric over verbs"):
+        metrics.wanted_metrics("XY", [1.0])
+    with pytest.raises(LitmusError, match="cutoffs_top is empty"):
+        metrics.wanted_metrics("EW", [])
