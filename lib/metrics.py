@@ -70,7 +70,7 @@ def check_filled(scores: pd.DataFrame) -> None:
     """Raise LitmusError when not one context of ``by_cutoff``'s table has a distribution."""
     if scores["mass_counted"].isna().all():
         raise LitmusError(
-            "No context of these items can be read by this model (too long, or with special tokens); choose others."
+            "This model can read none of the contexts (too long, or with special tokens); choose other items."
         )
 
 

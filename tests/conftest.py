@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No deadline: a loaded machine is no fault of the code. In CI the same examples every time: a red run can be repeated.
+settings.register_profile("litmus", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("litmus")
 
 
 def require(condition: object, reason: str) -> None:

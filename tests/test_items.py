@@ -438,7 +438,7 @@ def test_half_of_a_published_set_is_refused_and_none_of_it_is_no_set(tmp_path):
     (tmp_path / "refining-tse" / "ML").mkdir(parents=True)
     (tmp_path / "refining-tse" / "ML" / "prep_anim_all.jsonl").write_text("{}\n")
     with pytest.raises(
-        LitmusError, match="18 of 19 agreement files are missing in .*simple_agrmt_all.jsonl; complete them"
+        LitmusError, match=r"18 of 19 agreement files are missing in .*simple_agrmt_all.jsonl; complete them"
     ):
         items.agreement_files(tmp_path)
 

@@ -154,7 +154,7 @@ def by_loop(probability: dict[str, float], label: int, verbs: pd.DataFrame, side
         prefix.append(form)
         if mass >= cutoff:
             break
-    share = min(1.0, (cutoff - before) / (mass - before))
+    share = 1.0 if mass == before else min(1.0, (cutoff - before) / (mass - before))
     pairs = [(s, p) if label == SINGULAR else (p, s) for s, p in zip(verbs["singular"], verbs["plural"], strict=True)]
 
     def ends(inside: set[str]) -> tuple:
