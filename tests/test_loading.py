@@ -15,7 +15,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from lib.errors import LitmusError
-from lib.models import bundled, listed, load
+from lib.models import bundled, listed, load, loading
 from lib.models.causal import CausalModel
 from lib.models.masked import MaskedModel
 from lib.paths import ROOT
@@ -170,6 +170,21 @@ def test_a_damaged_tokenizer_is_refused(tmp_path):
     file = copy_of("gpt2", tmp_path) / "tokenizer.json"
     file.write_text(file.read_text()[:200])
     assert "a file of it is damaged" in refused(file.parent)
+
+
+@pytest.mark.parametrize(("file", "content"), [("tokenizer.json", "{}"), ("tokenizer_config.json", "[]")])
+def test_a_file_of_another_form_is_named(file, content, tmp_path):
+    """transformers gives no more than the key it did not find."""
+    folder = copy_of("gpt2", tmp_path)
+    (folder / file).write_text(content)
+    sentence = refused(folder)
+    assert "(something is missing or wrong in its tokenizer files: " in sentence
+    assert "a file of it is damaged, so get it again" in sentence
+
+
+def test_a_setting_that_transformers_does_not_know_is_refused(tmp_path):
+    sentence = refused(configured(copy_of("gpt2", tmp_path), activation_function="banana"))
+    assert "missing or wrong in its config.json or weights: " in sentence and "banana" in sentence
 
 
 def test_weights_that_are_not_numbers_are_refused(tmp_path):
@@ -356,3 +371,28 @@ def test_the_list_of_models():
     of_paper = table.set_index("name").loc[paper]
     assert (of_paper["grid"] == "no").all()
     assert of_paper["source"].str.fullmatch(r"[\w-]+/[\w-]+").all()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "cannot be read as a table (No columns to parse from file)"),
+     (b"name;source;family;revision;grid\na;b;masked;main;no\n", "has no column name, source, family, revision, grid;"),
+     (b"name,family,revision\na,masked,main\n", "has no column source, grid;"),
+     (b"name,source,family,revision,grid\na,b,masked,main,no\na,c,masked,main,no\n", "has more than one row for a;"),
+     (b"name,source,family,revision,grid\na,b,masked,main,no\na,c,masked,main,no,no\n", "cannot be read as a table ("),
+     ("name,source\nä,b\n".encode("latin-1"), "cannot be read as a table ("),
+     (None, "cannot be read as a table (")],
+)  # fmt: skip
+def test_a_list_of_models_that_is_none_is_one_sentence(content, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "DATA", tmp_path)
+    if content is not None:
+        (tmp_path / "models.csv").write_bytes(content)
+    assert f"{tmp_path / 'models.csv'} {said}" in refused("anything")
+
+
+def test_a_list_of_models_that_a_spreadsheet_saved(tmp_path, monkeypatch):
+    """With a byte-order mark before the first column's name."""
+    monkeypatch.setattr(loading, "DATA", tmp_path)
+    content = f"name,source,family,revision,grid\nmine,{tiny.folder('gpt2')},causal,main,no\n"
+    (tmp_path / "models.csv").write_text(content, encoding="utf-8-sig")
+    assert load("mine").identity["weights"] == tiny.model("gpt2").identity["weights"]

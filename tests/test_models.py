@@ -1,5 +1,7 @@
 """Masked and causal models against brute force: one text at a time through the whole network, nothing clever."""
 
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -249,9 +251,6 @@ def test_an_unknown_word_may_stand_in_a_context(name):
 
 def test_a_mask_that_does_not_eat_its_space_gives_the_same_numbers(tmp_path):
     """Folders of slow tokenizers (vocab.json, merges.txt) lose the habit; a bare space piece would stand before the gap."""
-    import json
-    import shutil
-
     folder = shutil.copytree(tiny.folder("roberta"), tmp_path / "old")
     backend = json.loads((folder / "tokenizer.json").read_text())["model"]
     (folder / "vocab.json").write_text(json.dumps(backend["vocab"]))
@@ -524,6 +523,32 @@ def test_identity_tells_weights_tokenizers_and_dtypes_apart(tmp_path):
     assert other.identity["tokenizer"] == model.identity["tokenizer"]
     names = {tiny.model(name).identity["tokenizer"] for name in [*tiny.MASKED, *tiny.CAUSAL]}
     assert len(names) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [("gpt2", "activation_function", "relu"), ("gpt2", "n_head", 4), ("gpt2", "layer_norm_epsilon", 0.1),
+     ("gpt2", "scale_attn_weights", False), ("bert-cased", "hidden_act", "relu"),
+     ("llama", "rope_parameters", {"rope_type": "default", "rope_theta": 10.0})],
+)  # fmt: skip
+def test_identity_depends_on_the_configuration(name, setting, value, tmp_path):
+    """The weights are the same and the numbers are not, so what is kept of one is not the other's."""
+    folder = shutil.copytree(tiny.folder(name), tmp_path / "other")
+    config = json.loads((folder / "config.json").read_text())
+    assert config[setting] != value
+    (folder / "config.json").write_text(json.dumps(config | {setting: value}))
+    model, other = tiny.model(name), replace(load(str(folder)), name=tiny.model(name).name)
+    differing = {key for key, found in other.identity.items() if found != model.identity[key]}
+    assert differing == {"configuration"}
+    assert not same(distributions(model, GAPS[:1])[0], distributions(other, GAPS[:1])[0])
+
+
+def test_identity_depends_neither_on_the_place_nor_on_the_version_that_saved(tmp_path):
+    folder = shutil.copytree(tiny.folder("llama"), tmp_path / "moved")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"transformers_version": "4.0.0", "dtype": "float16"}))
+    moved, model = load(str(folder)), tiny.model("llama")
+    assert moved.identity | {"model": ""} == model.identity | {"model": ""}
 
 
 def test_identity_does_not_depend_on_what_the_tokenizer_did_before():

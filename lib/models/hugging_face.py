@@ -15,6 +15,11 @@ from lib.models.protocol import Position, Word
 from lib.progress import quiet
 
 CARRIER = "the"
+ELSEWHERE = (
+    "_name_or_path",
+    "transformers_version",
+    "dtype",
+)  # of a configuration: not about the numbers, or told apart
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,22 @@ class HuggingFaceModel:
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Name, revision, and digests of the weights and of the tokenizer: what a kept score belongs to."""
+        """Name, revision, and digests of weights, configuration and tokenizer: what a kept score belongs to."""
         tokenizer = json.dumps([self.tokenizer_file, self.tokenizer.special_tokens_map], default=str)
         return {
             "model": self.name,
             "revision": self.revision,
             "weights": weights_digest(self.network),
-            "tokenizer": hashlib.blake2b(tokenizer.encode(), digest_size=16).hexdigest(),
+            "configuration": text_digest(json.dumps(self.configuration, sort_keys=True, default=str)),
+            "tokenizer": text_digest(tokenizer),
             "dtype": str(self.network.dtype).removeprefix("torch."),
         }
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What else the numbers depend on (activation, heads, rotation, ...), without path, version and dtype."""
+        config = self.network.config.to_dict()
+        return {key: value for key, value in config.items() if key not in ELSEWHERE}
 
     @cached_property
     def tokenizer_file(self) -> dict[str, Any]:
@@ -175,6 +187,11 @@ def _with_output_layer_input(
         return network(**inputs).logits
     finally:
         handle.remove()
+
+
+def text_digest(text: str) -> str:
+    """A digest of 16 bytes, in hexadecimal."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def weights_digest(network: Any) -> str:

@@ -18,6 +18,8 @@ from lib.models.masked import MaskedModel
 from lib.paths import DATA
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+COLUMNS = ("name", "source", "family", "revision", "grid")  # of data/models.csv; the others are for people
+DAMAGED = "a file of it is damaged, so get it again"
 
 
 def load(
@@ -41,14 +43,17 @@ def load(
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     shown = name if source == name else f"{name} ({source})"
     with hushed():
-        config = _told(shown, lambda: transformers.AutoConfig.from_pretrained(source, **options))
+        config = _told(shown, lambda: transformers.AutoConfig.from_pretrained(source, **options), "config.json")
         family, architecture = kind_of(name, config)
-        tokenizer = _told(shown, lambda: transformers.AutoTokenizer.from_pretrained(source, **options))
+        tokenizer = _told(
+            shown, lambda: transformers.AutoTokenizer.from_pretrained(source, **options), "tokenizer files"
+        )
         network, report = _told(
             shown,
             lambda: architecture.from_pretrained(
                 source, dtype=DTYPES[dtype], output_loading_info=True, ignore_mismatched_sizes=True, **options
             ),
+            "config.json or weights",
         )  # mismatched sizes are refused below, in words
     _check_head(name, report)
     _check_tokenizer(name, family, network, tokenizer)
@@ -58,8 +63,24 @@ def load(
 
 
 def listed() -> pd.DataFrame:
-    """``data/models.csv``: the models Litmus knows by name, one row each; ``grid`` says which run by default."""
-    return pd.read_csv(DATA / "models.csv", keep_default_na=False)
+    """``data/models.csv``: the models Litmus knows by name, one row each; ``grid`` says which run by default.
+
+    Raises LitmusError where the file is no such table.
+    """
+    file = DATA / "models.csv"
+    try:
+        table = pd.read_csv(file, keep_default_na=False, encoding="utf-8-sig")
+    except (OSError, ValueError) as error:  # pandas' own errors and those of decoding are ValueErrors
+        raise LitmusError(f"{file} cannot be read as a table ({first_sentence(error)}); mend or restore it.") from error
+    missing = [column for column in COLUMNS if column not in table]
+    if missing:
+        raise LitmusError(
+            f"{file} has no column {', '.join(missing)}; its first line names the columns, separated by commas."
+        )
+    twice = table.loc[table["name"].duplicated(), "name"]
+    if len(twice):
+        raise LitmusError(f"{file} has more than one row for {twice.iloc[0]}; keep one.")
+    return table
 
 
 def source_of(name: str) -> str:
@@ -160,12 +181,18 @@ def _check_outlook(name: str, family: type, network: Any) -> None:
         )
 
 
-def _told(name: str, action: Callable[[], Any]) -> Any:
-    """What ``action`` gives; whatever transformers and those below it raise becomes one sentence."""
+def _told(name: str, action: Callable[[], Any], reading: str = "") -> Any:
+    """What ``action`` gives; whatever transformers and those below it raise becomes one sentence.
+
+    ``reading``: the files that the action reads, named where they hold something that transformers stumbles over.
+    """
     try:
         return action()
     except Exception as error:
-        raise LitmusError(f"{name} could not be loaded ({first_sentence(error)}); {_advice(error)}.") from error
+        why, advice = first_sentence(error), _advice(error)
+        if reading and isinstance(error, (LookupError, TypeError, AttributeError)):
+            why, advice = f"something is missing or wrong in its {reading}: {why}", DAMAGED
+        raise LitmusError(f"{name} could not be loaded ({why}); {advice}.") from error
 
 
 def _advice(error: Exception) -> str:
@@ -175,7 +202,7 @@ def _advice(error: Exception) -> str:
         return "its weights are a pickle that may run code, so look for a version with safetensors"
     made_of_bytes = type(error).__module__.startswith("safetensors") or type(error) is Exception  # as tokenizers raises
     if made_of_bytes or isinstance(error, json.JSONDecodeError):
-        return "a file of it is damaged, so get it again"
+        return DAMAGED
     return "check the name, the folder's files, or the network"
 
 

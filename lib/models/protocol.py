@@ -73,7 +73,7 @@ class LanguageModel(Protocol):
 
     @property
     def identity(self) -> dict[str, str]:
-        """All that makes two sets of scores comparable: name, revision, weights, tokenizer, dtype."""
+        """All that makes two sets of scores comparable: name, revision, weights, configuration, tokenizer, dtype."""
 
     def seen(self, gap: Gap) -> Gap:
         """The part of a gap's context that this model sees: both sides, or the left one only."""
