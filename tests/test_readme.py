@@ -50,10 +50,11 @@ def test_python_snippets_run():
         assert done.stdout.count(",") >= 4
 
 
-def test_the_item_of_the_readme_is_one_that_the_reader_takes(tmp_path):
+def test_the_item_of_the_readme_runs_with_both_bundled_models(masked, causal, tmp_path):
     from lib.items import read_agreement
 
     [line] = re.findall(r'^ {4}(\{"sentence_good".*\})$', text_of("README.md"), flags=re.M)
     (tmp_path / "cats.jsonl").write_text(line + "\n", encoding="utf-8")
     [item] = read_agreement(tmp_path / "cats.jsonl").to_dict("records")
-    assert (item["left"], item["good"], item["bad"], item["right"]) == ("The cats", "sleep", "sleeps", "")
+    assert (item["left"], item["good"], item["bad"], item["right"]) == ("The cats", "sit", "sits", "")
+    assert all(len(model.word(form, "middle").ids) == 1 for model in (masked, causal) for form in ("sit", "sits"))
