@@ -4,6 +4,7 @@ Here a notebook's parameters take their place; the published files stay readable
 """
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ PUBLISHED_KEYS: dict[str, dict[str, Any]] = {
     "model": {"name": str},
 }
 TYPES = {bool: "true or false", int: "a whole number or null", list: "a list", str: "text"}
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: 80 characters of it at most."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def experiments_of(config: str | Path) -> list[tuple[str, dict[str, Any]]]:
@@ -89,17 +96,17 @@ def _checked(given: dict[str, Any], known: dict[str, Any], path: Path, above: st
     for key, value in given.items():
         if key not in known:
             raise LitmusError(
-                f"{path}: unknown key {above}{key}{did_you_mean(str(key), known)}; known here: {', '.join(known)}."
+                f"{path}: unknown key {above}{shown(key)}{did_you_mean(str(key), known)}; known here: {', '.join(known)}."
             )
         kind = known[key]
         if isinstance(kind, dict):
             value = {} if value is None else value
             if not isinstance(value, dict):
-                raise LitmusError(f"{path}: {above}{key} must hold keys ({', '.join(kind)}), not {value!r}.")
+                raise LitmusError(f"{path}: {above}{key} must hold keys ({', '.join(kind)}), not {shown(repr(value))}.")
             checked[key] = _checked(value, kind, path, f"{above}{key}.")
         elif value is not None:
             if type(value) is not kind:
-                raise LitmusError(f"{path}: {above}{key} must be {TYPES[kind]}, not {value!r}.")
+                raise LitmusError(f"{path}: {above}{key} must be {TYPES[kind]}, not {shown(repr(value))}.")
             checked[key] = value
     return checked
 
@@ -154,7 +161,9 @@ def _cutoff(value: Any, key: str, path: Path) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, bool) or not 0 < number <= 1:
-        raise LitmusError(f"{path}: metrics.main.{key} holds {value!r}; a cutoff is a probability above 0, up to 1.")
+        raise LitmusError(
+            f"{path}: metrics.main.{key} holds {shown(repr(value))}; a cutoff is a probability above 0, up to 1."
+        )
     return number
 
 
@@ -167,10 +176,10 @@ def _locate(name: str, config: Path) -> str:
     if data := published.find():
         tried.append(data / "refining-tse" / name.removeprefix("data/"))
     for path in tried:
-        if path.is_file():
+        if os.path.isfile(path):  # Path.is_file raises for a name that is too long
             return short(path)
     raise LitmusError(
-        f"{config}: there is no {name}, neither near that file, nor in the current folder, nor in the published set "
+        f"{config}: there is no {shown(name)}, neither near that file, nor in the current folder, nor in the published set "
         f"({'which is not here: fetch it by make data' if data is None else data / 'refining-tse'})."
     )
 

@@ -16,14 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lib.errors import LitmusError
-from lib.experiments import config_files, experiments_of
+from lib.experiments import config_files, experiments_of, shown
 from lib.paths import NOTEBOOKS, REPORTS
 from lib.say import did_you_mean, short
 
@@ -43,14 +43,16 @@ def notebook_path(name: str | Path) -> Path:
     path = Path(name)
     if path.suffix in (".py", ".ipynb"):
         source = path.with_suffix(".py")
-        if source.is_file():
+        if os.path.isfile(source):  # Path.is_file raises for a name that is too long
             return source
-        raise LitmusError(f"there is no notebook {source}; give the path of a .py, or the name of one in {NOTEBOOKS}.")
+        raise LitmusError(
+            f"there is no notebook {shown(str(source))}; give the path of a .py, or the name of one in {NOTEBOOKS}."
+        )
     source = NOTEBOOKS / f"{name}.py"
-    if not source.is_file():
+    if not os.path.isfile(source):
         known = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
         raise LitmusError(
-            f"there is no notebook {name}{did_you_mean(str(name), known)}; there are: {', '.join(known)}."
+            f"there is no notebook {shown(str(name))}{did_you_mean(str(name), known)}; there are: {', '.join(known)}."
         )
     return source
 
@@ -105,7 +107,7 @@ def check_parameters(known: dict[str, Any], given: dict[str, Any]) -> dict[str, 
     for name in given:
         if name not in known:
             raise LitmusError(
-                f"there is no parameter {name}{did_you_mean(name, known)}; the notebook has: {', '.join(known)}."
+                f"there is no parameter {shown(name)}{did_you_mean(name, known)}; the notebook has: {', '.join(known)}."
             )
     return {name: _typed(name, value, known[name]) for name, value in given.items()}
 
@@ -113,17 +115,17 @@ def check_parameters(known: dict[str, Any], given: dict[str, Any]) -> dict[str, 
 def _typed(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, str):
         if not isinstance(value, str):
-            raise LitmusError(f"parameter {name} is text, and {value!r} is not.")
+            raise LitmusError(f"parameter {name} is text, and {shown(repr(value))} is not.")
         return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
     if isinstance(value, str):
         try:
             value = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
         except (ValueError, TypeError, SyntaxError) as error:
-            raise LitmusError(f"parameter {name} {_wants(default)}, and {value} is not.") from error
+            raise LitmusError(f"parameter {name} {_wants(default)}, and {shown(value)} is not.") from error
     if isinstance(default, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(default) or (isinstance(value, float) and not math.isfinite(value)):
-        raise LitmusError(f"parameter {name} {_wants(default)}, and {value!r} is not.")
+        raise LitmusError(f"parameter {name} {_wants(default)}, and {shown(repr(value))} is not.")
     if isinstance(value, list) and default:
         return [_typed(f"{name}[{index}]", entry, default[0]) for index, entry in enumerate(value)]
     return value
@@ -147,6 +149,19 @@ def page(reports: Path, model: str, notebook: str) -> Path:
     return reports / safe_name(model) / notebook if model else reports / notebook
 
 
+def check_place(out: Path) -> None:
+    """Make the folder of ``out`` and try whether results can be written there. Raises LitmusError when they cannot."""
+    probe = out.parent / f".{out.name}{max(RESULTS, key=len)}.{os.getpid()}"  # as long as any name there will be
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise LitmusError(
+            f"results cannot be written to {shown(str(out))} ({error.strerror}); name another place by --out or --reports."
+        ) from error
+
+
 def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout: int = TIMEOUT, mark: str = "") -> int:
     """Run a ``.py`` notebook with ``parameters`` in a kernel of its own, in the current folder.
 
@@ -154,38 +169,54 @@ def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout
     pass for results of this one. ``timeout`` is the limit of one cell in seconds. Returns 0, or 1 after one sentence
     on stderr that names the failing cell. A run that is itself interrupted leaves the executed notebook of before.
     ``mark`` is kept in the notebook's metadata: the grid recognises its results by it, and takes a notebook that wrote
-    none for one that failed.
+    none for one that failed. Raises LitmusError, before anything runs, where ``out`` cannot be written. When the disk is
+    full at the end, nothing of this run is kept.
     """
-    import jupytext
-
     path = Path(notebook)
     known = parameters_of(path)
     parameters = check_parameters(known, parameters)
     if "out" in known:
         parameters["out"] = short(out)
     overridden = [name for name, value in parameters.items() if value != known[name] and name not in ("model", "out")]
-    out.parent.mkdir(parents=True, exist_ok=True)
+    check_place(out)
+    _sweep(out)
     before = _stamps(out)
     environment = {"LITMUS_QUIET": "1", "LITMUS_NOTEBOOK": path.stem, "LITMUS_OVERRIDDEN": ",".join(overridden)}
+    try:
+        problem, where = _run_in_scratch(path, parameters, out, timeout, mark, environment)
+    except (KeyboardInterrupt, OSError) as error:
+        _remove(path for path, stamp in _stamps(out).items() if before.get(path) != stamp)  # half of a result
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        sys.stderr.write(
+            f"error: {path.stem} ran, and its executed notebook cannot be written to {short(out)}.ipynb "
+            f"({error.strerror}); make room, or name another place by --out.\n"
+        )
+        return 1
+    _remove(path for path, stamp in _stamps(out).items() if problem or before.get(path) == stamp)
+    if problem:
+        sys.stderr.write(f"error: {path.stem} failed {where}: {problem}; see {short(out)}.ipynb.\n")
+    return 1 if problem else 0
+
+
+def _run_in_scratch(
+    path: Path, parameters: dict[str, Any], out: Path, timeout: int, mark: str, environment: dict[str, str]
+) -> tuple[str, str]:
+    """Run a notebook and put what was executed in its place; returns what went wrong ("": nothing) and the cell."""
+    import jupytext
+
     # Short and private: the names of a kernel's sockets may have about 100 characters.
     with tempfile.TemporaryDirectory(prefix="litmus-", dir="/tmp" if os.path.isdir("/tmp") else None) as scratch:
         executed = Path(scratch) / "executed.ipynb"
-        try:
-            with _environment(environment):
-                problem = _papermill(jupytext.read(path, fmt="py:percent"), executed, parameters, timeout)
-        except KeyboardInterrupt:
-            _remove(path for path, stamp in _stamps(out).items() if before.get(path) != stamp)  # half of a result
-            raise
+        with _environment(environment):
+            problem = _papermill(jupytext.read(path, fmt="py:percent"), executed, parameters, timeout)
         if mark and not problem and not all((out.parent / f"{out.name}{suffix}").exists() for suffix in WRITTEN):
             problem = (
                 f"it ended without having written its results ({', '.join(WRITTEN)}), which lib.results.write does"
             )
         where = _finish(executed, path, out, problem, mark)
         _place(executed, out.parent / f"{out.name}.ipynb")
-    _remove(path for path, stamp in _stamps(out).items() if problem or before.get(path) == stamp)
-    if problem:
-        sys.stderr.write(f"error: {path.stem} failed {where}: {problem}; see {short(out)}.ipynb.\n")
-    return 1 if problem else 0
+    return problem, where
 
 
 def _papermill(notebook: Any, executed: Path, parameters: dict[str, Any], timeout: int) -> str:
@@ -273,8 +304,24 @@ def _remove(paths: Iterable[Path]) -> None:
 def _place(source: Path, target: Path) -> None:
     """Move a file to where it belongs so that nobody ever sees half of it."""
     half = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.copyfile(source, half)
-    os.replace(half, target)
+    try:
+        shutil.copyfile(source, half)
+        os.replace(half, target)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _sweep(out: Path) -> None:
+    """Remove what killed runs left beside ``out``: halves of notebooks and of results (see lib.results.write).
+
+    Halves are there for seconds; a minute later nobody is writing them any more.
+    """
+    half = re.compile(re.escape(f".{out.name}") + r"(-[a-z0-9_]{8}|(\.FAILED)?\.[a-z]+\.\d+)")
+    for path in out.parent.iterdir():
+        if half.fullmatch(path.name):
+            with suppress(OSError):  # what cannot be removed disturbs nobody
+                if path.stat().st_mtime < time.time() - 60:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @contextmanager
@@ -339,11 +386,11 @@ def settings_of(pairs: list[str], model: str = "") -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise LitmusError(f"--set takes key=value, and {pair} has no =.")
+            raise LitmusError(f"--set takes key=value, and {shown(pair)} has no =.")
         if name == "out":
             raise LitmusError("where results go is said by --out PATH, not by --set out=.")
         if name in given:
-            raise LitmusError(f"parameter {name} is given twice.")
+            raise LitmusError(f"parameter {shown(name)} is given twice.")
         given[name] = value
     return given
 

@@ -1,5 +1,6 @@
 """The strict runner: every way of being wrong with parameters, failing notebooks, published experiment files."""
 
+import errno
 import json
 import os
 import signal
@@ -49,6 +50,7 @@ out = ""
 # ## What is written
 
 # %%
+import errno
 import json
 import os
 import time
@@ -170,6 +172,9 @@ def test_values_that_will_do(tiny, name, text, value):
         ("cutoffs_top", "['a']", "cutoffs_top\\[0\\] is a number"),
         ("cutoffs_top", "[0.1, True]", "cutoffs_top\\[1\\] is a number"),
         ("model", 5, "model is text, and 5 is not"),
+        ("limit", "9x" * 500, "limit is a whole number, and (9x){38}9\\.\\.\\. is not"),
+        ("limit", [1] * 500, "limit is a whole number, and \\[[1, ]{76}\\.\\.\\. is not"),
+        ("x" * 500, "5", "there is no parameter x{77}\\.\\.\\.; the notebook has"),
     ],
 )
 def test_values_that_are_refused(tiny, name, value, said):
@@ -270,6 +275,54 @@ def test_a_run_that_is_stopped_keeps_what_was_there_and_ends_its_kernel(tiny, tm
     assert not any(alive(kernel) for kernel in kernels)
 
 
+@pytest.mark.parametrize(
+    "out", ["/dev/null/x", "/dev/null/x/tiny", "x" * 250, "x" * 300 + "/tiny", "/proc/litmus/tiny"]
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tiny, tmp_path, out):
+    app = typer.Typer()
+    app.command()(run.main)
+    told = CliRunner().invoke(app, ["tiny.py", "--out", out])
+    assert told.exit_code == 2
+    assert told.stderr.startswith("error: results cannot be written to ")
+    assert told.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.py"]
+
+
+def test_a_full_disk_leaves_nothing_of_the_run(tiny, tmp_path, monkeypatch, capsys):
+    def fill(source, target):
+        target.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run.shutil, "copyfile", fill)
+    (tmp_path / "page.ipynb").write_text("earlier")
+    assert execute(tiny, {}, tmp_path / "page") == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: tiny ran, and its executed notebook cannot be written to page.ipynb (No space left")
+    assert told.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.ipynb", "tiny.py"]
+
+
+def test_halves_of_killed_runs_are_swept_and_nothing_else(tmp_path):
+    for name in (
+        ".page.ipynb.12",
+        ".page--x.ipynb.12",
+        ".page.notes",
+        ".page.FAILED.html.7",
+        "page.ipynb",
+        ".page.csv.1",
+    ):
+        (tmp_path / name).touch()
+    for folder in (".page-ab_cd123", ".page-tests"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "csv").touch()
+    for path in tmp_path.iterdir():
+        os.utime(path, (1, 1))
+    (tmp_path / ".page.csv.1").touch()  # somebody is writing it now
+    run._sweep(tmp_path / "page")
+    left = {".page--x.ipynb.12", ".page.notes", "page.ipynb", ".page.csv.1", ".page-tests"}
+    assert {path.name for path in tmp_path.iterdir()} == left
+
+
 def children(process: int) -> list[int]:
     listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     return [int(child) for child, parent in (line.split() for line in listed.splitlines()) if int(parent) == process]
@@ -295,6 +348,8 @@ def call(*words) -> subprocess.CompletedProcess:
         (["tiny.py", "--only", "a"], "--config"),
         (["once.py", "--model", "a"], "once has no parameter model"),
         (["nowhere.py"], "there is no notebook nowhere.py"),
+        (["n" * 300], "there is no notebook nnn"),
+        (["n" * 300 + ".py"], "there is no notebook nnn"),
         (["nowhere"], "there is no notebook nowhere"),
         ([], "give the name of a notebook"),
         (["tiny.py", "--config", "x.yaml"], "give the name of a notebook"),
@@ -443,6 +498,8 @@ def test_absent_keys_leave_the_notebook_its_defaults(published):
         ("use_custom_dataset: true", "use_custom_dataset: false", "use_custom_dataset must be true"),
         ("example_aggregator: mean", "example_aggregator: max", "example_aggregator must be mean"),
         ("- 0.1", "- 1.5", "cutoffs_top holds 1.5"),
+        ("- 0.1", "- " + "a lot" * 99, "cutoffs_top holds '(a lot){15}a...; a cutoff"),
+        ("- simple.jsonl", "- " + "s" * 500, "there is no data/ML/s{69}...,"),
         ("- 0.1", "- a lot", "cutoffs_top holds 'a lot'"),
         ("template: null", "template: 0", "must be at least 1"),
         ("template: null", "template: all", "must be a whole number or null, not 'all'"),
