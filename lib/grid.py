@@ -6,6 +6,8 @@ notebook carries the mark of the same sources, items, model and settings.
 """
 
 import csv
+import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -14,22 +16,25 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from filelock import FileLock, Timeout
 
 from lib import published, run
 from lib.errors import LitmusError
-from lib.paths import ROOT
+from lib.experiments import shown
+from lib.paths import DATA, ROOT
 from lib.say import did_you_mean, short
 
 # Of lib: what a result is made by. Anything more would run everything again for a change that shows nowhere.
 MAKERS = ("models/**/*.py", "scoring.py", "*metrics.py", "*items.py", "cloze_answers.py", "perturb.py", "stats.py",
           "results.py", "charts.py")  # fmt: skip
 INDEX = "90_compare_models"
+COLUMNS = ("name", "source", "family", "revision", "grid", "parameters_millions", "disk_megabytes", "memory_megabytes",
+           "licence", "note")  # fmt: skip
 UNKNOWN_MEMORY = 8000  # megabytes asked for a model that is not in data/models.csv
 
 
@@ -46,52 +51,56 @@ class Job(NamedTuple):
 
 def jobs(
     root: Path = ROOT,
-    models: str = "",
-    notebooks: str = "",
+    models: Sequence[str] = (),
+    notebooks: Sequence[str] = (),
     limit: int | None = None,
-    settings: str = "",
-    reports: Path | None = None,
+    settings: Sequence[str] = (),
+    reports: str | Path | None = None,
 ) -> list[Job]:
     """The grid: chosen models x chosen notebooks.
 
-    ``models`` and ``notebooks`` are names separated by spaces; "" stands for the models with ``grid`` = yes in
-    ``data/models.csv``, and for every numbered notebook with the parameters ``model`` and ``out``. A model that is
-    not in the list is a hub id or a folder. ``limit`` (None: as each notebook says) and ``settings`` (``key=value``
-    separated by spaces) go to the notebooks that have these parameters.
+    No ``models`` stands for those with ``grid`` = yes in ``data/models.csv``, no ``notebooks`` for every numbered one
+    with the parameters ``model`` and ``out``. A model that is not in the list is a hub id or a folder. ``limit`` (None:
+    as each notebook says) and ``settings`` (``key=value``; paths count from ``root``) go to the notebooks that have
+    these parameters.
     Raises LitmusError for a notebook that does not exist, a setting that no notebook has, two models whose results
     would share a folder, and an empty grid.
     """
-    rows = _rows(root)
-    names = list(dict.fromkeys(shlex.split(models))) or [name for name, row in rows.items() if row["grid"] == "yes"]
-    chosen = _notebooks(root, shlex.split(notebooks))
+    known_models = listed(root)
+    names = list(dict.fromkeys(models)) or [
+        name for name, row in read_models(root / "data" / "models.csv").items() if row["grid"] == "yes"
+    ]
+    chosen = _notebooks(root, notebooks)
     if not names or not chosen:
         raise LitmusError(
             f"there is nothing to run: {len(names)} models (grid = yes), {len(chosen)} notebooks in {root}."
         )
-    given = run.settings_of(shlex.split(settings))
-    data = published.find()
-    if limit is not None:
-        given["limit"] = str(limit)
+    given = run.settings_of([*settings, *([] if limit is None else [f"limit={limit}"])])
+    if given.get("limit", "").startswith("-"):
+        raise LitmusError(f"the limit is a number of pairs (0 = all), and {shown(given['limit'])} is below 0.")
     known = {path: run.parameters_of(path) for path in chosen}
     for name in given:
         if not any(name in parameters for parameters in known.values()):
             every = dict.fromkeys(name for parameters in known.values() for name in parameters)
-            raise LitmusError(f"no notebook of the grid has the parameter {name}{did_you_mean(name, every)}.")
-    common = digest([*_sources(root), *([data / row.file for row in published.listed()] if data else [])])
+            raise LitmusError(f"no notebook of the grid has the parameter {shown(name)}{did_you_mean(name, every)}.")
+    common = digest(_sources(root))
+    data = functools.cache(lambda datasets: digest(_published(root, datasets)))
     grid = []
     for model in names:
         for path, parameters in known.items():
             wanted = {name: value for name, value in given.items() if name in parameters}
-            run.check_parameters(parameters, wanted)
-            row = rows.get(model)
+            values = parameters | run.check_parameters(parameters, wanted)
+            row = known_models.get(model)
+            content: list[Path | str] = [common, data(values.get("datasets", "")), path, *_named(root, values)]
+            weights = _folder_state(root / os.path.expanduser(row["source"] if row else model))
             grid.append(
                 Job(
                     model=model,
                     notebook=_within(path, root),
-                    out=_within(run.page(reports or root / "reports", model, path.stem), root),
+                    out=_within(run.page(Path(reports or root / "reports"), model, path.stem), root),
                     settings=wanted,
                     megabytes=int(row["memory_megabytes"] or UNKNOWN_MEMORY) if row else UNKNOWN_MEMORY,
-                    mark=digest([common, path, json.dumps([model, row, _folder_state(model), wanted])]),
+                    mark=digest([*content, json.dumps([model, row, weights, wanted])]),
                 )
             )
     owner: dict[Path, str] = {}
@@ -103,23 +112,61 @@ def jobs(
     return grid
 
 
-def _rows(root: Path) -> dict[str, dict[str, str]]:
-    """Rows of ``data/models.csv`` by name."""
-    path = root / "data" / "models.csv"
+def listed(root: Path) -> dict[str, dict[str, str]]:
+    """Models known by name, which comes before a folder of that name: the bundled ones, and those that ``root`` lists."""
+    bundled = {name: row for name, row in read_models(DATA / "models.csv").items() if row["source"] == "bundled"}
+    return bundled | read_models(root / "data" / "models.csv")
+
+
+def read_models(path: Path) -> dict[str, dict[str, str]]:
+    """Rows of ``data/models.csv`` by name. Raises LitmusError, with the line, where it is not such a table."""
     if not path.is_file():
         raise LitmusError(f"{path} is missing; it lists the models of the grid.")
-    with path.open(encoding="utf-8", newline="") as lines:
-        return {row["name"]: row for row in csv.DictReader(lines)}
+    rows: dict[str, dict[str, str]] = {}
+    advice = "save it as CSV UTF-8, separated by commas"
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.DictReader(lines, strict=True)
+            if missing := [column for column in COLUMNS if column not in (reader.fieldnames or [])]:
+                raise LitmusError(f"{path}, line 1: there is no column {', '.join(missing)}; {advice}.")
+            for row in reader:
+                line = reader.line_num
+                if problem := _problem(row, rows):
+                    raise LitmusError(f"{path}, line {line}: {problem}.")
+                rows[row["name"]] = row
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise LitmusError(f"{path}, line {line}: this is not UTF-8 text; {advice}.") from error
+    except csv.Error as error:
+        raise LitmusError(f"{path}, after line {line}: this is not CSV ({error}); {advice}.") from error
+    return rows
 
 
-def _notebooks(root: Path, wanted: list[str]) -> list[Path]:
+def _problem(row: Mapping[Any, Any], above: Mapping[str, Any]) -> str:
+    """What is wrong with a row of models, in words; "" where nothing is."""
+    if None in row or None in row.values():
+        return f"this row has not {len(COLUMNS)} fields; put text with commas into quotation marks"
+    name, memory = row["name"], row["memory_megabytes"]
+    if not name.strip() or not row["source"].strip():
+        return "the name or the source is empty"
+    if name in above:
+        return f"{shown(name)} is there twice; keep one row of it"
+    if row["grid"] not in ("yes", "no"):
+        return f"grid is yes or no, not {shown(repr(row['grid']))}"
+    if memory and not memory.isdecimal():
+        return f"memory_megabytes is a whole number or empty, not {shown(repr(memory))}"
+    return ""
+
+
+def _notebooks(root: Path, wanted: Sequence[str]) -> list[Path]:
     """Numbered notebooks that run once a model, in order; only the ``wanted`` ones where any is named."""
     paths = {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]_*.py"))}
     every = {name: path for name, path in paths.items() if {"model", "out"} <= run.parameters_of(path).keys()}
     for name in wanted:
         if name not in every:
             raise LitmusError(
-                f"there is no notebook {name}{did_you_mean(name, every)} in the grid; there are: {', '.join(every)}."
+                f"there is no notebook {shown(name)}{did_you_mean(name, every)} in the grid; there are: {', '.join(every)}."
             )
     return [path for name, path in every.items() if not wanted or name in wanted]
 
@@ -135,9 +182,26 @@ def _sources(root: Path) -> list[Path]:
     return [*code, *items, root / "data" / "verbs.csv"]
 
 
-def _folder_state(model: str) -> list[Any]:
+def _published(root: Path, datasets: str) -> list[Path]:
+    """The published files that a run with this parameter ``datasets`` may read."""
+    folder = published.find(root / os.path.expanduser(datasets) if datasets else "")
+    return [folder / row.file for row in published.listed()] if folder else []
+
+
+def _named(root: Path, values: Mapping[str, Any]) -> Iterator[Path]:
+    """Files that the parameters ``items`` and ``verbs`` name, with all files of a folder."""
+    for value in (values.get("items", ""), values.get("verbs", "")):
+        for name in [value] if isinstance(value, str) else value:
+            path = root / os.path.expanduser(str(name))
+            if os.path.isdir(path) and name:
+                yield from sorted(file for file in path.rglob("*") if file.is_file())
+            elif name:
+                yield path
+
+
+def _folder_state(model: Path) -> list[Any]:
     """Names, sizes and times of change of a model's files where it is a folder: its weights are too large to read."""
-    files = sorted(Path(model).iterdir()) if Path(model).is_dir() else []
+    files = sorted(model.iterdir()) if os.path.isdir(model) else []  # Path.is_dir raises for a name that is too long
     return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
@@ -146,7 +210,7 @@ def digest(parts: Iterable[Path | str]) -> str:
     total = hashlib.sha256()
     for part in parts:
         if isinstance(part, Path):
-            content = published.sha256(part) if part.is_file() else "missing"
+            content = published.sha256(part) if os.path.isfile(part) else "missing"
             part = f"{part.name} {content}"
         total.update(f"{len(part)} {part}".encode())
     return total.hexdigest()
@@ -155,28 +219,68 @@ def digest(parts: Iterable[Path | str]) -> str:
 # ---- one call of the grid
 
 
-def run_grid(root: Path, grid: list[Job], profile: str, together: int, words: list[str]) -> int:
-    """Run what is missing or stale of ``grid`` with snakemake, given further ``words``; returns its exit code."""
+@contextmanager
+def locked(root: Path) -> Iterator[int]:
+    """Hold the lock of the grids in ``root``; gives its file descriptor. Raises LitmusError when another one holds it.
+
+    Snakemake gets the descriptor, so that the lock is held as long as it runs, even when this process is killed.
+    """
+    (root / ".snakemake").mkdir(exist_ok=True)
+    with (root / ".snakemake" / "grid.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LitmusError(f"another grid is running in {root}; wait for it, or stop it.") from error
+        yield lock.fileno()
+
+
+def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: Mapping[str, Any], lock: int) -> int:
+    """Run what is missing or stale of ``grid`` with snakemake; returns its exit code.
+
+    ``choice``: the arguments of ``jobs`` that gave the grid; they go through a file, because snakemake reads words of
+    its command line in a way of its own. ``lock`` stays open in snakemake. Raises LitmusError for a profile that does
+    not exist, a place that cannot be written, and when snakemake ends before any job.
+    """
     stale = [str(job.out) + ".json" for job in grid if _beside(root, job, ".json").exists() and not kept(root, job)]
     folder = Path(profile) if Path(profile).is_dir() else ROOT / "reports" / "profiles" / profile
     if not folder.is_dir():
         raise LitmusError(f"there is no profile {profile}: name default, slurm, or a folder with a config.yaml.")
     if profile == "slurm" and not shutil.which("sbatch"):
         raise LitmusError("the profile slurm needs a SLURM cluster, and there is no sbatch on this machine.")
+    for job in grid:
+        run.check_place(root / job.out)
+    chosen = root / ".snakemake" / "grid.json"
+    chosen.write_text(json.dumps(choice), encoding="utf-8")
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "reports" / "Snakefile")]
+    command += ["--configfile", str(chosen)]
     command += ["--directory", str(root), "--workflow-profile", str(folder)]
     if profile == "default":
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         command += ["--cores", str(cores), "--set-threads", f"execute={max(1, cores // together)}"]
         command += ["--resources", f"mem_mb={_megabytes()}", *([f"gpu={_gpus()}"] if _gpus() else [])]
     command += ["--forcerun", *stale] if stale else []
-    process = subprocess.Popen([*command, *words], process_group=0)
+    before = stamps(root, grid)
+    process = subprocess.Popen(command, process_group=0, pass_fds=[lock])
     try:
-        return process.wait()
+        code = process.wait()
     except KeyboardInterrupt:
         os.killpg(process.pid, signal.SIGINT)  # snakemake and the notebooks, whatever signal it was that came here
         process.wait()
         raise
+    if code and stamps(root, grid) == before and (reason := _refusal(command)):
+        raise LitmusError(f"snakemake ended before any notebook ran: {reason}.")
+    return code
+
+
+def _refusal(command: list[str]) -> str:
+    """Why snakemake cannot even plan its work, in its words; "" when it can. Of a real run the profile hides them."""
+    plan = [*command, "--dry-run", "--quiet", "host", "progress", "rules", "reason"]
+    planned = subprocess.run(plan, capture_output=True, text=True)
+    if not planned.returncode:
+        return ""
+    lines = [line.strip() for line in (planned.stdout + planned.stderr).splitlines() if line.strip()]
+    start = next((index for index, line in enumerate(lines) if "rror" in line), 0)
+    return " ".join(lines[start : start + 2]).rstrip(".") or f"exit code {planned.returncode}"
 
 
 def kept(root: Path, job: Job) -> bool:
@@ -208,17 +312,30 @@ def _gpus() -> int:
     return 1 if sys.platform == "darwin" else len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
-def state(root: Path, job: Job) -> str:
-    """In a word: done, failed, not run, or no page where only the page is missing."""
-    if _beside(root, job, ".json").exists():
+def stamps(root: Path, grid: list[Job]) -> dict[Path, int]:
+    """Times of change of the executed notebooks that are there."""
+    paths = [_beside(root, job, ".ipynb") for job in grid]
+    return {path: path.stat().st_mtime_ns for path in paths if path.exists()}
+
+
+def state(root: Path, job: Job, old: Mapping[Path, int] | None = None) -> str:
+    """In a word: done, failed, not run, or no page where only the page is missing.
+
+    ``old``: stamps from before the grid ran. A notebook of that time was not run by this call: it counts where it is
+    kept, and neither its failure nor its stale result does.
+    """
+    untouched = bool((old or {}).items() & stamps(root, [job]).items())
+    if _beside(root, job, ".json").exists() and (not untouched or kept(root, job)):
         return "done" if _beside(root, job, ".html").exists() else "no page"
+    if untouched:
+        return "not run"
     return "failed" if _metadata(root, job).get("papermill", {}).get("exception") else "not run"
 
 
-def render_failed(root: Path, grid: list[Job]) -> None:
+def render_failed(root: Path, grid: list[Job], old: Mapping[Path, int]) -> None:
     """Pages of the notebooks that failed: ``<out>.FAILED.html``."""
     for job in grid:
-        if state(root, job) == "failed" and not _beside(root, job, ".FAILED.html").exists():
+        if state(root, job, old) == "failed" and not _beside(root, job, ".FAILED.html").exists():
             words = [sys.executable, "-m", "lib.report", str(_beside(root, job, ".ipynb"))]
             subprocess.run(words, cwd=root, stdout=subprocess.DEVNULL)
 
@@ -247,6 +364,14 @@ def build_index(root: Path, reports: Path) -> int:
     return 1 if failed else 0
 
 
+def _words(text: str, option: str) -> list[str]:
+    """Names separated by spaces. Raises LitmusError where a quotation mark is not closed."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise LitmusError(f"{option} {shown(text)} cannot be read ({str(error).lower()}).") from error
+
+
 def main(
     models: Annotated[str, typer.Option(help='names separated by spaces; "" = grid = yes in data/models.csv')] = "",
     notebooks: Annotated[str, typer.Option(help='names separated by spaces; "" = all')] = "",
@@ -272,33 +397,38 @@ def main(
     try:
         root = root.resolve()
         reports = (reports or root / "reports").resolve()
-        models = shlex.join(str(Path(name).resolve()) if Path(name).is_dir() else name for name in shlex.split(models))
-        pairs = shlex.join(settings or [])
-        grid = jobs(root, models, notebooks, limit, pairs, reports)
-        choice = {"MODELS": models, "NOTEBOOKS": notebooks, "SET": pairs, "REPORTS": str(reports)}
-        words = ["--config", *(f"{name}={value}" for name, value in choice.items() if value)]
-        words += [f"LIMIT={limit}"] if limit is not None else []
+        known, names = listed(root), _words(models, "--models")
+        choice: dict[str, Any] = {
+            "models": [
+                name if name in known or not os.path.isdir(name) else str(Path(name).resolve()) for name in names
+            ],
+            "notebooks": _words(notebooks, "--notebooks"),
+            "limit": limit,
+            "settings": settings or [],
+            "reports": str(reports),
+        }
+        grid = jobs(root, **choice)
         if dry_run:
             for job in grid:
                 print(f"{'is there' if kept(root, job) else 'to run':9}{job.model}  {job.notebook.stem}")
             raise typer.Exit(0)
-        (root / ".snakemake").mkdir(exist_ok=True)
-        with FileLock(root / ".snakemake" / "grid.lock", timeout=0):
-            code = run_grid(root, grid, profile, jobs_, words)
-            render_failed(root, grid)
+        with locked(root) as lock:
+            old = stamps(root, grid)
+            code = run_grid(root, grid, profile, jobs_, choice, lock)
+            render_failed(root, grid, old)
             index = build_index(root, reports)
     except LitmusError as error:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(2) from error
-    except Timeout as error:
-        sys.stderr.write(f"error: another grid is running in {root}; wait for it, or stop it.\n")
+    except OSError as error:
+        sys.stderr.write(f"error: {shown(error.filename or str(root))} cannot be used here ({error.strerror}).\n")
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         sys.stderr.write("stopped: what is done is kept, and the next call goes on from there.\n")
         raise typer.Exit(130) from None
     for job in grid:
-        print(f"{state(root, job):9}{job.model}  {job.notebook.stem}")
-    if code and all(state(root, job) == "done" for job in grid):
+        print(f"{state(root, job, old):9}{job.model}  {job.notebook.stem}")
+    if code and not any(state(root, job, old) == "failed" for job in grid):
         sys.stderr.write(f"error: snakemake ended with {code}; its log is in {short(root / '.snakemake' / 'log')}.\n")
     page = reports / "index.html"
     print(f"the index: {short(page)}" if page.exists() else f"no index: it could not be made by {INDEX}")

@@ -1,5 +1,6 @@
 """The grid on tiny notebooks: a failure hides nothing, a second call does nothing, what has changed runs again."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import nbformat
 import pytest
 import typer
 from click.testing import Result
-from filelock import FileLock
 from typer.testing import CliRunner
 
 from lib import grid, published
@@ -125,17 +125,17 @@ def test_the_grid_is_models_times_notebooks(root):
 
 
 def test_models_and_notebooks_are_narrowed(root):
-    jobs = grid.jobs(root, models="other org/new", notebooks="11_other")
+    jobs = grid.jobs(root, models=["other", "org/new"], notebooks=["11_other"])
     assert pairs(jobs) == [("other", "11_other"), ("org/new", "11_other")]
     assert [job.megabytes for job in jobs] == [grid.UNKNOWN_MEMORY] * 2
 
 
 def test_settings_go_to_the_notebooks_that_have_them(root):
-    first, second = grid.jobs(root, models="good", limit=5, settings="seed=3")
+    first, second = grid.jobs(root, models=["good"], limit=5, settings=["seed=3"])
     assert first.settings == {"limit": "5"}
     assert second.settings == {"seed": "3"}
-    assert grid.jobs(root, models="good", limit=0)[0].settings == {"limit": "0"}
-    assert grid.jobs(root, models="good")[0].settings == {}
+    assert grid.jobs(root, models=["good"], limit=0)[0].settings == {"limit": "0"}
+    assert grid.jobs(root, models=["good"])[0].settings == {}
 
 
 def test_the_mark_follows_published_data(root, tmp_path, monkeypatch):
@@ -152,12 +152,17 @@ def test_the_mark_follows_published_data(root, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "choice, said",
     [
-        ({"notebooks": "10_tinny"}, "there is no notebook 10_tinny \\(did you mean 10_tiny\\?\\)"),
-        ({"notebooks": "90_compare_models"}, "there is no notebook 90_compare_models"),
-        ({"settings": "lmit=3"}, "no notebook of the grid has the parameter lmit \\(did you mean limit\\?\\)"),
-        ({"settings": "seed=many"}, "parameter seed is a whole number, and many is not"),
-        ({"settings": "seed"}, "key=value"),
-        ({"models": "/one/org/model /two/org/model"}, "would share the folder reports/org--model"),
+        ({"notebooks": ["10_tinny"]}, "there is no notebook 10_tinny \\(did you mean 10_tiny\\?\\)"),
+        ({"notebooks": ["90_compare_models"]}, "there is no notebook 90_compare_models"),
+        ({"settings": ["lmit=3"]}, "no notebook of the grid has the parameter lmit \\(did you mean limit\\?\\)"),
+        ({"settings": ["seed=many"]}, "parameter seed is a whole number, and many is not"),
+        ({"settings": ["seed"]}, "key=value"),
+        ({"models": ["org/a", "org--a"]}, "would share the folder reports/org--a"),
+        ({"limit": -3}, "and -3 is below 0"),
+        ({"settings": ["limit=-3"]}, "and -3 is below 0"),
+        ({"settings": ["limit=5"], "limit": 5}, "limit is given twice"),
+        ({"settings": ["seed=" + "9x" * 500]}, "is a whole number, and (9x){38}9... is not"),
+        ({"notebooks": ["n" * 500]}, "there is no notebook n{77}... in"),
     ],
 )
 def test_a_wrong_choice_is_refused(root, choice, said):
@@ -173,7 +178,7 @@ def test_an_empty_grid_is_refused(root):
 
 def test_the_mark_follows_content_and_nothing_else(root):
     def mark(**choice):
-        return grid.jobs(root, models="good", notebooks="10_tiny", **choice)[0].mark
+        return grid.jobs(root, models=["good"], notebooks=["10_tiny"], **choice)[0].mark
 
     def changed(path, old, new):
         before, text = mark(), (root / path).read_text()
@@ -198,9 +203,97 @@ def test_the_mark_of_a_model_in_a_folder_follows_its_files(root, tmp_path):
     weights = tmp_path / "mine" / "model.safetensors"
     weights.parent.mkdir()
     weights.write_bytes(b"one")
-    before = grid.jobs(root, models=str(weights.parent).replace(" ", "\\ "))[0].mark
+    before = grid.jobs(root, models=[str(weights.parent)])[0].mark
     weights.write_bytes(b"longer")
-    assert grid.jobs(root, models=str(weights.parent).replace(" ", "\\ "))[0].mark != before
+    assert grid.jobs(root, models=[str(weights.parent)])[0].mark != before
+
+
+def test_the_mark_follows_a_listed_models_folder(root, tmp_path):
+    weights = root / "trained here" / "model.safetensors"
+    weights.parent.mkdir()
+    (root / "data" / "models.csv").write_text(MODELS.replace("org/good", "trained here"))
+    marks = set()
+    for content in ("one", "longer"):
+        weights.write_text(content)
+        marks.add(grid.jobs(root)[0].mark)
+    assert len(marks) == 2
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("name", ["items", "verbs"])
+def test_the_mark_follows_the_files_that_parameters_name(root, name, folder):
+    """Paths count from the root, where notebooks run; a notebook's default counts too."""
+    default = "[]" if name == "items" else '""'
+    source = root / "notebooks" / "10_tiny.py"
+    source.write_text(source.read_text().replace("limit = 0", f"limit = 0\n{name} = {default}"))
+    file = root / "my own" / "set, one.jsonl"
+    file.parent.mkdir()
+    value = str((file.parent if folder else file).relative_to(root))
+
+    def mark():
+        setting = f'{name}=["{value}"]' if name == "items" else f"{name}={value}"
+        return grid.jobs(root, notebooks=["10_tiny"], settings=[setting])[0].mark
+
+    marks = [mark()]
+    for content in ("a", "b"):
+        file.write_text(content)
+        marks.append(mark())
+    os.utime(file, (1, 1))
+    assert len(set(marks)) == 3
+    assert mark() == marks[-1]
+    source.write_text(source.read_text().replace(default, f'["{value}"]' if name == "items" else f'"{value}"'))
+    by_default = grid.jobs(root)[0].mark
+    file.write_text("c")
+    assert grid.jobs(root)[0].mark != by_default
+
+
+def test_the_mark_follows_the_data_that_the_parameter_datasets_names(root):
+    source = root / "notebooks" / "10_tiny.py"
+    source.write_text(source.read_text().replace("limit = 0", 'limit = 0\ndatasets = ""'))
+    file = root / "sets" / published.listed()[0].file
+    file.parent.mkdir(parents=True)
+    marks = set()
+    for content in ("{}", "{ }"):
+        file.write_text(content)
+        marks.add(grid.jobs(root, settings=["datasets=sets"])[0].mark)
+    assert len(marks) == 2
+    with pytest.raises(LitmusError, match="elsewhere, named by the parameter datasets, is not a folder"):
+        grid.jobs(root, settings=["datasets=elsewhere"])
+
+
+# ---- data/models.csv as spreadsheets save it
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        ("", "line 1: there is no column name, source"),
+        (MODELS.replace(",", ";"), "line 1: there is no column name, source"),
+        (MODELS.replace("memory_megabytes", "memory"), "line 1: there is no column memory_megabytes"),
+        (MODELS.encode("utf-16"), "line 1: this is not UTF-8 text; save it as CSV UTF-8"),
+        (MODELS.replace("any machine", "any größe").encode("latin-1"), "line 3: this is not UTF-8 text"),
+        (MODELS.replace("1,100,MIT", '1,"1,2",MIT'), "line 2: memory_megabytes is a whole number or empty, not '1,2'"),
+        (MODELS.replace("1,100,MIT", "1,-5,MIT"), "line 2: memory_megabytes is a whole number or empty, not '-5'"),
+        (MODELS.replace("other,org", "good,org"), "line 4: good is there twice"),
+        (MODELS.replace("yes,1,1,100", "Yes,1,1,100"), "line 2: grid is yes or no, not 'Yes'"),
+        (MODELS.replace("good,org/good", ",org/good"), "line 2: the name or the source is empty"),
+        (MODELS.replace("org/good,", "org/good"), "line 2: this row has not 10 fields"),
+        (MODELS.replace("more memory", "more, memory"), "line 3: this row has not 10 fields"),
+        (MODELS + '"never closed', "after line 4: this is not CSV"),
+    ],
+)
+def test_a_list_of_models_that_is_no_table_is_refused(root, content, said):
+    path = root / "data" / "models.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    told = call_here(root, "--dry-run")
+    assert told.exit_code == 2
+    assert told.stderr.startswith(f"error: {path}, {said}")
+    assert told.stderr.count("\n") == 1
+
+
+def test_a_list_of_models_may_begin_with_a_mark_of_its_encoding(root):
+    (root / "data" / "models.csv").write_text(MODELS, encoding="utf-8-sig")
+    assert grid.jobs(root)[0].model == "good"
 
 
 # ---- the grid itself
@@ -280,12 +373,12 @@ def test_a_changed_sentence_runs_that_notebook_again(tried):
 
 def test_a_result_made_by_hand_with_other_settings_is_not_taken_for_the_grids(tried):
     root, _ = tried
-    (job,) = grid.jobs(root, models="good", notebooks="10_tiny")
+    (job,) = grid.jobs(root, models=["good"], notebooks=["10_tiny"])
     words = ["notebooks/10_tiny.py", "--model", "good", "--reports", "reports"]
     assert subprocess.run([sys.executable, "-m", "lib.run", *words, "--mark", job.mark], cwd=root).returncode == 0
     assert grid.kept(root, job)
     assert grid.state(root, job) == "no page"
-    assert not grid.kept(root, grid.jobs(root, models="good", notebooks="10_tiny", limit=3)[0])
+    assert not grid.kept(root, grid.jobs(root, models=["good"], notebooks=["10_tiny"], limit=3)[0])
     assert subprocess.run([sys.executable, "-m", "lib.run", *words, "--set", "limit=3"], cwd=root).returncode == 0
     assert not grid.kept(root, job)
     dry = call_here(root, "--models", "good", "--dry-run")
@@ -304,17 +397,88 @@ def test_wrong_usage_and_a_second_grid_are_told(root, monkeypatch):
     assert "there is no profile moon" in call_here(root, "--profile", "moon").stderr
     monkeypatch.setenv("PATH", "/nowhere")
     assert "there is no sbatch" in call_here(root, "--profile", "slurm").stderr
-    with FileLock(root / ".snakemake" / "grid.lock"):
+    with grid.locked(root):
         said = call_here(root)
     assert said.exit_code == 2
     assert "another grid is running" in said.stderr
     assert not (root / "reports").exists()
 
 
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--models", "'unbalanced"], "--models 'unbalanced cannot be read (no closing quotation)"),
+        (["--limit", "-3", "--dry-run"], "the limit is a number of pairs (0 = all), and -3 is below 0"),
+        (["--reports", "/dev/null/x"], "results cannot be written to /dev/null/x/good/10_tiny (Not a directory)"),
+        (["--reports", "x" * 300], "cannot be used here (File name too long)"),
+        (["--models", "x" * 300], "(File name too long); name another place by --out or --reports"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_sentence(root, monkeypatch, words, said):
+    monkeypatch.chdir(root)
+    told = call_here(root, *words)
+    assert told.exit_code == 2
+    assert said in told.stderr
+    assert told.stderr.count("\n") == 1
+
+
+def test_listed_and_bundled_names_come_before_folders(root, monkeypatch):
+    for name in ("good", "distilbert-mlm", "mine"):
+        (root / name).mkdir()
+    monkeypatch.chdir(root)
+    dry = call_here(root, "--models", "good distilbert-mlm mine", "--dry-run")
+    assert [line[9:].split("  ")[0] for line in dry.stdout.splitlines()] == [
+        "good",
+        "distilbert-mlm",
+        str(root / "mine"),
+    ]
+
+
+def test_values_reach_the_notebook_as_they_were_given(root):
+    source = root / "notebooks" / "10_tiny.py"
+    source.write_text(source.read_text().replace("limit = 0", 'limit = 0\nitems = []\nhow = ""'))
+    source.write_text(source.read_text().replace('"limit": limit', '"items": items, "how": how'))
+    settings = ["--set", 'items=["a b.jsonl", "it\'s; {c}"]', "--set", "how=two  words, $HOME 'and' {more}"]
+    said = call(root, "--models", "good", *settings)
+    assert said.returncode == 0, said.stderr
+    result = json.loads((root / "reports" / "good" / "10_tiny.json").read_text())
+    assert result["items"] == ["a b.jsonl", "it's; {c}"]
+    assert result["how"] == "two  words, $HOME 'and' {more}"
+
+
+def test_a_snakemake_that_cannot_start_says_why(root, tmp_path):
+    """What failed before is not told as if it had failed now."""
+    old = root / "reports" / "good" / "10_tiny.ipynb"
+    old.parent.mkdir(parents=True)
+    old.write_text(json.dumps({"metadata": {"papermill": {"exception": True}}}))
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile" / "config.yaml").write_text("quiet: [all]\ncores: 1\nscheduler: greedy\ntouch-nothing: 1\n")
+    said = call(root, "--models", "good", "--profile", str(tmp_path / "profile"))
+    assert said.returncode == 2
+    assert "error: snakemake ended before any notebook ran: " in said.stderr
+    assert "touch-nothing" in said.stderr.splitlines()[-1]
+    assert "failed" not in said.stdout
+    (job,) = grid.jobs(root, models=["good"], notebooks=["10_tiny"])
+    assert grid.state(root, job) == "failed"
+    assert grid.state(root, job, grid.stamps(root, [job])) == "not run"
+
+
+def test_the_lock_is_held_as_long_as_snakemake_runs(root):
+    """Killing the grid alone leaves snakemake at work, and no second one may start beside it."""
+    with grid.locked(root) as lock:
+        process = subprocess.Popen(["sleep", "60"], pass_fds=[lock])
+    with pytest.raises(LitmusError, match="another grid is running"), grid.locked(root):
+        pass
+    process.kill()
+    process.wait()
+    with grid.locked(root):
+        pass
+
+
 def test_the_slurm_profile_can_be_planned(root):
     profile = grid.ROOT / "reports" / "profiles" / "slurm"
     words = ["--snakefile", str(grid.ROOT / "reports" / "Snakefile"), "--directory", str(root), "--dry-run"]
-    words += ["--workflow-profile", str(profile), "--config", "MODELS=good", "NOTEBOOKS=10_tiny", "LIMIT=5"]
+    words += ["--workflow-profile", str(profile), "--config", "models=[good]", "notebooks=[10_tiny]", "limit=5"]
     planned = subprocess.run([sys.executable, "-m", "snakemake", *words], capture_output=True, text=True, cwd=root)
     assert planned.returncode == 0, planned.stderr
     said = planned.stdout + planned.stderr
