@@ -14,6 +14,7 @@ env: $(READY) ## the environment in .venv, from pyproject.toml
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Litmus needs Python 3.11 or newer; name one: make env PYTHON=python3.12")'
+	@echo "Making .venv: about 0.8 GB to download where torch has a CPU build, some minutes."
 	$(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
@@ -24,8 +25,10 @@ reports: $(READY) ## every notebook for every model of the grid, then reports/in
 reports-slurm: $(READY) ## the same on a SLURM cluster (reports/README.md)
 	$(PY) -m lib.grid --profile slurm $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)")
 
-run: $(READY) ## one notebook for one model: make run NB=20_agreement MODEL=distilbert-mlm
-	$(PY) -m lib.run $(NB) $(if $(MODEL),--model "$(MODEL)") $(if $(OUT),--out "$(OUT)")
+OUT ?= /tmp/litmus-trial
+run: $(READY) ## one notebook for one model, and its page: make run NB=20_agreement MODEL=distilbert-mlm OUT=/tmp/trial
+	$(PY) -m lib.run $(NB) $(if $(MODEL),--model "$(MODEL)") --out "$(OUT)"; status=$$?; \
+	$(PY) -m lib.report "$(OUT).ipynb"; exit $$status
 
 test: $(READY) ## all tests (browser tests skip in words where there is no Chromium)
 	$(PY) -m pytest
@@ -36,7 +39,7 @@ lint: $(READY) ## ruff and mypy
 	$(PY) -m mypy
 
 lab: $(READY) ## JupyterLab, open at the first notebook
-	$(PY) -m jupyterlab notebooks/00_start_here.ipynb
+	$(PY) -m jupyterlab --ServerApp.root_dir="$(CURDIR)" notebooks/00_start_here.ipynb
 
 data: $(READY) ## the published data sets into data/published (FROM=folder for a local copy)
 	$(PY) -m lib.published $(if $(FROM),--from "$(FROM)")
@@ -54,7 +57,7 @@ browser: ## Debian's Chromium and its driver, for the browser tests (needs root)
 	apt-get update -qq && apt-get install -y -qq chromium chromium-driver
 
 clean-scores: $(READY) ## forget kept scores
-	$(PY) -c 'import shutil; from lib.paths import cache; shutil.rmtree(cache() / "scores", ignore_errors=True)'
+	@$(PY) -c 'import shutil; from lib.paths import cache; shutil.rmtree(cache() / "scores", ignore_errors=True); print("gone:", cache() / "scores")'
 
 clean: ## built reports (scores and models are kept)
 	git clean -fdXq reports

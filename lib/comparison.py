@@ -23,14 +23,16 @@ def collect(reports: Path) -> pd.DataFrame:
     ``metric``, ``value``, ``low``, ``high``, ``n``, ``coverage``; ``data``, ``sample``, ``family``, ``seconds``.
     """
     rows = [_done(path, reports) for path in sorted(reports.glob("*/*.json"))]
-    rows += [_failed(path, reports) for path in sorted(reports.glob("*/*.FAILED.html"))]
+    executed = [path for path in sorted(reports.glob("*/*.ipynb")) if not path.with_suffix(".json").exists()]
+    rows += [_failed(path, reports) for path in executed]
     columns = ["model", "revision", "notebook", "state", "page", "metric", "value", "low", "high", "n", "coverage",
                "data", "sample", "family", "seconds"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 
 def _done(path: Path, reports: Path) -> dict:
-    page = str(path.with_suffix(".html").relative_to(reports))
+    page = path.with_suffix(".html")
+    page = str((page if page.exists() else path).relative_to(reports))  # a run without a page links to its numbers
     try:
         result = read(path)
     except LitmusError:  # damaged: shown as failed, and made again by the next call
@@ -44,15 +46,17 @@ def _done(path: Path, reports: Path) -> dict:
     }  # fmt: skip
 
 
-def _failed(page: Path, reports: Path) -> dict:
-    executed = page.with_name(page.name.replace(".FAILED.html", ".ipynb"))
+def _failed(executed: Path, reports: Path) -> dict:
+    """An executed notebook that left no results."""
     try:
         parameters = json.loads(executed.read_text(encoding="utf-8"))["metadata"]["papermill"]["parameters"]
     except (OSError, ValueError, KeyError):
         parameters = {}
+    page = executed.with_suffix(".FAILED.html")
+    link = f"{page.relative_to(reports)}#failed" if page.exists() else str(executed.relative_to(reports))
     return {
-        "model": parameters.get("model", page.parent.name), "revision": parameters.get("revision", "main"),
-        "notebook": executed.stem, "state": "failed", "page": f"{page.relative_to(reports)}#failed",
+        "model": parameters.get("model", executed.parent.name), "revision": parameters.get("revision", "main"),
+        "notebook": executed.stem, "state": "failed", "page": link,
     }  # fmt: skip
 
 

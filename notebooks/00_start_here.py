@@ -245,7 +245,7 @@ rows = items.assign(item=items.index, condition=items["attractor"], context=item
                     tie=items["margin"] == 0, **choices)  # fmt: skip
 coverage = len(usable) / len(items)
 headline = {"metric": "share right", **everything[["value", "low", "high", "n"]], "coverage": coverage}
-results.write(
+saved = results.write(
     out, notebook="00_start_here", title="Start here: one sentence, by hand", items=rows, summary=summary,
     headline=headline, data={"name": "eight pairs of this notebook", "sample": "all", "sha256": {}}, choices=choices,
     sources=["linzen2016", "marvin2018"], provenance=provenance,
@@ -261,7 +261,7 @@ results.write(
 # 5. The library does what you did by hand.
 
 # %% [markdown]
-# Next: `20_agreement` asks about every agreement construction.
+# Next: [`20_agreement`](20_agreement.ipynb) asks about every agreement construction.
 #
 # * Linzen, Dupoux and Goldberg (2016), *Assessing the ability of LSTMs to learn syntax-sensitive dependencies*, TACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

@@ -119,7 +119,7 @@ Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} files; sample:
 # ## Scores
 #
 # The library does what we did by hand, for all pairs. Each distinct context goes through the model once; a causal model
-# sees only what precedes the gap, so it sees far fewer of them.
+# sees only what precedes the gap, so several pairs may share one.
 
 # %%
 contexts = gaps(pairs, capitalises(capitalise, lm), full_stop)
@@ -214,8 +214,7 @@ charts.margins(scored.rename(columns={"template": "condition"}))
 # %% [markdown]
 # ## A control
 #
-# Does the model look at the subject at all? Give it the same gaps without the left context's first noun phrase: only the
-# last word before the gap is left. What it still gets right, it gets from the neighbour or from a habit.
+# Does the model look at the subject at all? Give it the same gaps with only the last word before them left. What it still gets right, it gets from the neighbour or from a habit.
 
 # %%
 without_subject = [Gap(gap.left.split()[-1] if gap.left else "", gap.right) for gap in contexts]
@@ -256,7 +255,7 @@ rows = scored.assign(
     context=scored["left"], candidate=scored["good"], alternative=scored["bad"],
     log_probability=scored["log_probability_good"], rank=scored["rank_good"], **fills.choices,
 )  # fmt: skip
-results.write(
+saved = results.write(
     out, notebook="20_agreement", title="Subject and verb: does the model agree?", items=rows,
     summary=summary.rename(columns={"template": "condition"}), headline={"metric": "TSE", **overall[fields]},
     data=data, choices=fills.choices, sources=["newman2021", "marvin2018", "warstadt2020"], provenance=provenance,
@@ -272,7 +271,7 @@ results.write(
 # 5. The worst items show what a mean cannot.
 
 # %% [markdown]
-# Next: `21_systematic_or_likely` asks about every verb, not two. Back: `00_start_here`.
+# Next: [`21_systematic_or_likely`](21_systematic_or_likely.ipynb) asks about every verb, not two. Back: [`00_start_here`](00_start_here.ipynb).
 #
 # * Newman et al. (2021), *Refining targeted syntactic evaluation of language models*, NAACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

@@ -17,8 +17,8 @@
 # A model may inflect the verbs it expects and fail on all others: does it know the rule, or the common cases?
 
 # %% [markdown]
-# By the end you will have shown how far agreement reaches beyond the verbs that a model finds likely, while two controls
-# (the bottom of the vocabulary, and contexts without a counted verb) show what a high score may rest on. You will
+# By the end you will have shown how far agreement reaches beyond the verbs that a model finds likely, while a control, the
+# two numbers of the subject apart, shows whether a high score is a rule or a habit. You will
 #
 # 1. compute **EW** and **MW** for one context by hand,
 # 2. score every context and every verb with the library,
@@ -26,7 +26,7 @@
 # 4. compare with TSE and with the published values,
 # 5. see verb by verb whether likely verbs are inflected better.
 #
-# About 30 minutes to read, about 2 to run. Read `20_agreement` first.
+# About 30 minutes to read, about 3 to run. Read `20_agreement` first.
 # Source: Newman, Ang, Gong and Hewitt (2021), *Refining targeted syntactic evaluation of language models*.
 
 # %% tags=["parameters"]
@@ -204,9 +204,9 @@ charts.cutoff_curves(shown)
 
 # %%
 whole = curves[(curves["side"] == "top") & (curves["cutoff"] == max(cutoffs_top))]
-mean_of = whole.groupby("metric")["value"].mean()
-tightest = curves[(curves["side"] == "top") & (curves["cutoff"] == min(cutoffs_top))].groupby("metric")["value"].mean()
-Markdown("Mean over templates, TSE " + f"{tse['value'].mean():.2f}; " + "; ".join(
+of_top = scores[scores["side"] == "top"]
+mean_of, tightest = (of_top[of_top["cutoff"] == end(cutoffs_top)].groupby("metric")["score"].mean() for end in (max, min))
+Markdown(f"Over all contexts, TSE {judged['correct'].mean():.2f}; " + "; ".join(
     f"**{name}** {mean_of[name]:.2f} over the vocabulary, {tightest[name]:.2f} within the likeliest {min(cutoffs_top):.0%}"
     for name in wanted) + f". Verbs counted at most: {len(usable):,} of {len(lemmas):,} ({coverage:.0%}).")  # fmt: skip
 
@@ -234,7 +234,9 @@ charts.cutoff_curves(of_one.assign(value=of_one["share_invalid"]), value_title="
 ours = pd.concat([whole[["template", "metric", "value"]], tse[["template", "metric", "value"]]]).assign(model=model)
 newman = pd.read_csv(DATA / "reference" / "newman2021.csv").drop(columns="source")
 beside = pd.concat([ours, newman[newman["template"].isin(ours["template"])]], ignore_index=True)
-beside.pivot(index="template", columns=["model", "metric"], values="value").reindex(ours["template"].unique()).round(2)
+columns = [(name, score) for name in beside["model"].unique() for score in ("MW", "EW", "TSE")]
+wide = beside.pivot(index="template", columns=["model", "metric"], values="value").reindex(columns=columns)
+wide.reindex(ours["template"].unique()).round(2)
 
 # %% tags=["hide-output"]
 print(agreement_table(beside, f"Agreement of {model} and, from Newman et al. (2021), of four larger models."))
@@ -282,7 +284,8 @@ lean.assign(lean_to_plural=lean["plural"] - lean["singular"]).round(2)
 
 # %%
 lowest = at_whole[at_whole["metric"] == wanted[0]].nsmallest(8, "score").merge(contexts, on=["template", "context"])
-lowest.set_index("template")[["text", "label", "score", "mass_counted"]].round(3)
+lowest = lowest.assign(subject=lowest["label"].map({-2: "plural", -1: "singular"})).set_index("template")
+lowest[["text", "subject", "score", "mass_counted"]].round(3)
 
 # %% [markdown]
 # ## What this does not show
@@ -300,7 +303,7 @@ value, low, high = (float(number[0]) for number in clustered_means(mean_score[["
 rows = at_whole.merge(contexts, on=["template", "context"])
 rows = rows.assign(item=rows["template"] + ":" + rows["context"].astype(str), condition=rows["template"],
                    context=rows["text"], scorable=rows["score"].notna(), **choices)  # fmt: skip
-results.write(
+saved = results.write(
     out, notebook="21_systematic_or_likely", title="Systematic, or just likely?", items=rows, summary=summary,
     headline={"metric": wanted[-1], "value": value, "low": low, "high": high, "n": len(mean_score), "coverage": coverage},
     data=data, choices=choices, sources=["newman2021", "marvin2018", "warstadt2020"], provenance=provenance,
@@ -316,7 +319,7 @@ results.write(
 # 5. The picture by verb shows whether likely verbs are inflected better.
 
 # %% [markdown]
-# Next: `90_compare_models` puts every result side by side. Back: `20_agreement`.
+# Next: `90_compare_models` puts every result side by side. Back: [`20_agreement`](20_agreement.ipynb).
 #
 # * Newman et al. (2021), *Refining targeted syntactic evaluation of language models*, NAACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

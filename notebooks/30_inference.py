@@ -221,7 +221,7 @@ worst[["candidate_expected", "candidate_within", "candidate_between", "probabili
 provenance = results.provenance("30_inference", globals(), lm, store)
 rows = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "top_probabilities"])
 rows = rows.assign(tie=rows["top_tie"], **choices)
-results.write(
+saved = results.write(
     out, notebook="30_inference", title="Inference: does the model put two and two together?", items=rows, summary=summary,
     headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
     sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
@@ -237,7 +237,7 @@ results.write(
 # 5. What survives shuffling did not need the sentence.
 
 # %% [markdown]
-# Next: `31_roles`. Back: `00_start_here`.
+# Next: [`31_roles`](31_roles.ipynb). Back: [`00_start_here`](00_start_here.ipynb).
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Federmeier and Kutas (1999), *A rose by any other name*, Journal of Memory and Language.

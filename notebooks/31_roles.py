@@ -235,7 +235,7 @@ wrong[["context_a", "context_b", "margin"]].round(2)
 provenance = results.provenance("31_roles", globals(), lm, store)
 written = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "top_probabilities"])
 written = written.assign(tie=written["top_tie"], **choices)
-results.write(
+saved = results.write(
     out, notebook="31_roles", title="Roles: who did what to whom?", items=written,
     summary=pd.concat([summary, perturbed[perturbed["condition"] != "whole"]]),
     headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
@@ -252,7 +252,7 @@ results.write(
 # 5. Hiding a noun shows which one the expectation rests on.
 
 # %% [markdown]
-# Next: `32_negation`. Back: `30_inference`.
+# Next: [`32_negation`](32_negation.ipynb). Back: [`30_inference`](30_inference.ipynb).
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Chow et al. (2016), *A "bag-of-arguments" mechanism for initial verb predictions*, Language, Cognition and Neuroscience.

@@ -240,7 +240,7 @@ rows = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "
 rows = rows.assign(tie=rows["top_tie"], **choices)
 negative_value = by_polarity.loc[("sensitivity", "negative")]
 headline = {"metric": "sensitivity, negative", **negative_value[["value", "low", "high", "n", "coverage"]]}
-results.write(
+saved = results.write(
     out, notebook="32_negation", title="Negation: does not change anything?", items=rows, summary=summary, headline=headline,
     data=data, choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
 )  # fmt: skip
@@ -255,7 +255,7 @@ results.write(
 # 5. A small set shows a large effect, and no small one.
 
 # %% [markdown]
-# Back: `31_roles`. Index: `90_compare_models`.
+# Back: [`31_roles`](31_roles.ipynb). Index: `90_compare_models`.
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Shivagunde, Lialin and Rumshisky (2023), *Larger probes tell a different story*, EMNLP.

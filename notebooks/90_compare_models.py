@@ -69,14 +69,14 @@ done_rows.set_index(["model", "notebook"])[["data", "sample", "n", "coverage", "
 # ## One example
 #
 # How to read a cell: *TSE 0.912 [0.90, 0.92], coverage 68 %* says that in 91 of 100 scored pairs the model found the right
-# form more probable, that another draw of as many items would likely give 90 to 92, and that a third of the items could not
-# be scored with this model's vocabulary.
+# form more probable, that shares from 90 to 92 % fit what was seen, as far as the items are independent (they share words, so
+# a little more than that), and that a third of the items could not be scored with this model's vocabulary.
 
 # %% [markdown]
 # ## Result
 #
-# Models side by side, one panel a diagnostic. Where two intervals lie apart, the difference is more than chance; where they
-# overlap, ask for a paired test on the same items before you believe one.
+# Models side by side, one panel a diagnostic. Where two intervals overlap, ask for a paired test on the same items before you
+# believe in a difference.
 
 # %%
 headlines = done_rows.assign(diagnostic=done_rows["notebook"] + ": " + done_rows["metric"].astype(str))
@@ -103,8 +103,8 @@ both.pivot_table(index="condition", columns=["model", "metric"], values="value",
 # %% [markdown]
 # ## Beside published values
 #
-# From the table of Newman et al. (2021). Those models are ten to a hundred times larger, and their items are the published
-# ones; the reports say which items stand behind ours.
+# From the table of Newman et al. (2021). Those models are several times larger, and their items are the published ones; the
+# reports say which items stand behind ours.
 
 # %%
 newman = pd.read_csv(DATA / "reference" / "newman2021.csv")
@@ -142,7 +142,7 @@ catalogue.set_index("name")
 
 # %% tags=["results"]
 provenance = results.provenance("90_compare_models", globals())
-results.write(
+saved = results.write(
     out, notebook="90_compare_models", title="Every model, every diagnostic", items=found.drop(columns=["model", "revision"]),
     summary=done_rows[["model", "notebook", "metric", "value", "low", "high", "n", "coverage"]], headline={},
     data={"name": "the results in this folder", "sample": "all", "sha256": {}}, choices={},

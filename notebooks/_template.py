@@ -153,7 +153,7 @@ scored.nsmallest(3, "margin").set_index("left")[["good", "bad", "margin"]].round
 provenance = results.provenance("_template", globals(), lm, store)
 rows = scored.assign(item=scored.index, condition=scored["article"], context=scored["left"], candidate=scored["good"],
                      log_probability=scored["log_probability_good"], rank=scored["rank_good"], **fills.choices)  # fmt: skip
-results.write(
+saved = results.write(
     out, notebook="_template", title="Template: a or an?", items=rows,
     summary=summary.rename(columns={"article": "condition"}),
     headline={"metric": "share right", **overall[["value", "low", "high", "n", "coverage"]]},

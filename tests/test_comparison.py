@@ -35,6 +35,7 @@ def reports(tmp_path_factory):
         for notebook in ("20_agreement", "21_systematic_or_likely"):
             text = json.dumps(result(model, notebook, value))
             (folder / name / f"{notebook}.json").write_text(text, encoding="utf-8")
+            (folder / name / f"{notebook}.html").write_text("<p>a page</p>", encoding="utf-8")
     (folder / "two").mkdir()
     (folder / "two" / "20_agreement.FAILED.html").write_text("<p>failed</p>", encoding="utf-8")
     executed = {"cells": [], "metadata": {"papermill": {"parameters": {"model": MODELS[1]}}}, "nbformat": 4}
@@ -59,6 +60,20 @@ def test_matrix_has_a_cell_for_every_model_and_notebook_and_escapes(reports):
     assert table.count("not run") == 1 and table.count(">failed<") == 1
     assert "<script>" not in table
     assert 'TSE <a href="one/20_agreement.html">0.900</a> [0.80, 0.95]' in table
+
+
+def test_a_run_without_a_page_links_to_what_there_is(tmp_path):
+    """Neither a finished run nor a failed one is hidden because nobody rendered it."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "20_agreement.json").write_text(
+        json.dumps(result("one", "20_agreement", 0.7)), encoding="utf-8"
+    )
+    (tmp_path / "one" / "21_systematic_or_likely.ipynb").write_text("{}", encoding="utf-8")
+    found = comparison.collect(tmp_path).set_index("notebook")
+    assert found["page"].to_dict() == {
+        "20_agreement": "one/20_agreement.json", "21_systematic_or_likely": "one/21_systematic_or_likely.ipynb"
+    }  # fmt: skip
+    assert found["state"].tolist() == ["done", "failed"]
 
 
 def test_a_damaged_result_is_shown_as_failed_and_hides_nothing(tmp_path):

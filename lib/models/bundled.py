@@ -22,6 +22,7 @@ from filelock import FileLock
 from lib.errors import LitmusError
 from lib.models.hushed import hushed
 from lib.paths import DATA, cache
+from lib.progress import quiet
 
 CONVERSION = "2"  # part of a converted folder's name: raise it when a conversion below changes
 CHECKSUMS = "checksums.json"
@@ -110,7 +111,8 @@ def _make(name: str, wheel: Wheel, convert: Callable[[Path, Path], None], target
     prefix = f"making-{target.name}-"
     for left_by_a_killed_run in target.parent.glob(f"{prefix}*"):
         shutil.rmtree(left_by_a_killed_run, ignore_errors=True)
-    print(f"Making {name}, once: {wheel.megabytes} MB to download, then converted.", file=sys.stderr, flush=True)
+    if not quiet():
+        print(f"Making {name}, once: {wheel.megabytes} MB to download, then converted.", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as made:
         unpacked = fetch(wheel, Path(made) / "wheel")
         whole = Path(made) / name
