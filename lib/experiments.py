@@ -96,7 +96,8 @@ def _checked(given: dict[str, Any], known: dict[str, Any], path: Path, above: st
     for key, value in given.items():
         if key not in known:
             raise LitmusError(
-                f"{path}: unknown key {above}{shown(key)}{did_you_mean(str(key), known)}; known here: {', '.join(known)}."
+                f"{path}: unknown key {above}{shown(key)}{did_you_mean(str(key), known)}; "
+                f"known here: {', '.join(known)}."
             )
         kind = known[key]
         if isinstance(kind, dict):

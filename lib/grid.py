@@ -113,7 +113,7 @@ def jobs(
 
 
 def listed(root: Path) -> dict[str, dict[str, str]]:
-    """Models known by name, which comes before a folder of that name: the bundled ones, and those that ``root`` lists."""
+    """Models known by name, before any folder of that name: the bundled ones, and those that ``root`` lists."""
     bundled = {name: row for name, row in read_models(DATA / "models.csv").items() if row["source"] == "bundled"}
     return bundled | read_models(root / "data" / "models.csv")
 
@@ -166,7 +166,8 @@ def _notebooks(root: Path, wanted: Sequence[str]) -> list[Path]:
     for name in wanted:
         if name not in every:
             raise LitmusError(
-                f"there is no notebook {shown(name)}{did_you_mean(name, every)} in the grid; there are: {', '.join(every)}."
+                f"there is no notebook {shown(name)}{did_you_mean(name, every)} in the grid; "
+                f"there are: {', '.join(every)}."
             )
     return [path for name, path in every.items() if not wanted or name in wanted]
 

@@ -158,7 +158,8 @@ def check_place(out: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise LitmusError(
-            f"results cannot be written to {shown(str(out))} ({error.strerror}); name another place by --out or --reports."
+            f"results cannot be written to {shown(str(out))} ({error.strerror}); "
+            "name another place by --out or --reports."
         ) from error
 
 
