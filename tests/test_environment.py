@@ -16,7 +16,7 @@ import yaml
 from lib.paths import DATA, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-OURS = {"lib"} | {path.stem for path in (ROOT / "tests").glob("*.py")}
+OURS = {"lib", "bench"} | {path.stem for path in (ROOT / "tests").glob("*.py")}
 
 
 def plain(requirement: str) -> str:
