@@ -1,9 +1,9 @@
 """Every result there is, side by side: what ``90_compare_models`` and the index of the reports are made of."""
 
 import contextlib
-import html
 import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -31,8 +31,10 @@ def collect(reports: Path) -> pd.DataFrame:
 
 
 def _done(path: Path, reports: Path) -> dict:
-    page = path.with_suffix(".html")
-    page = str((page if page.exists() else path).relative_to(reports))  # a run without a page links to its numbers
+    rendered = path.with_suffix(".html")
+    page = str(
+        (rendered if rendered.exists() else path).relative_to(reports)
+    )  # a run without a page links to its numbers
     try:
         result = read(path)
     except LitmusError:  # damaged: shown as failed, and made again by the next call
@@ -80,21 +82,21 @@ def per_model_notebooks() -> list[str]:
 def matrix(found: pd.DataFrame, models: Sequence[str], notebooks: Sequence[str]) -> str:
     """An HTML table of models by notebooks: value with interval and link, "failed" with a link to the cell, or "not run"."""
     cells = {(row.model, row.notebook): row for row in found.itertuples()}
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in notebooks)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in notebooks)
     lines = []
     for model in models:
         row = "".join(_cell(cells.get((model, name))) for name in notebooks)
-        lines.append(f'<tr><th scope="row">{html.escape(model)}</th>{row}</tr>')
+        lines.append(f'<tr><th scope="row">{escape(model)}</th>{row}</tr>')
     return f'<table class="matrix"><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 
 def _cell(result) -> str:
     if result is None:
         return '<td class="not-run">not run</td>'
-    page = html.escape(result.page, quote=True)
+    page = escape(result.page, quote=True)
     if result.state == "failed":
         return f'<td class="failed"><a href="{page}">failed</a></td>'
     value = "n/a" if pd.isna(result.value) else f"{result.value:.3f}"
     interval = "" if pd.isna(result.low) else f" [{result.low:.2f}, {result.high:.2f}]"
     coverage = "" if pd.isna(result.coverage) else f"<br><small>coverage {result.coverage:.0%}</small>"
-    return f'<td>{html.escape(str(result.metric))} <a href="{page}">{value}</a>{interval}{coverage}</td>'
+    return f'<td>{escape(str(result.metric))} <a href="{page}">{value}</a>{interval}{coverage}</td>'
