@@ -37,7 +37,8 @@ def safe_name(model: str) -> str:
     """
     parts = [part for part in re.split(r"[/\\]", model) if part not in ("", ".", "..")]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts[-2:])).strip(".-") or "model"
-    if HUB_ID.fullmatch(model) and not ("/" in model and os.path.isdir(model)):
+    unchanged = name == model.replace("/", "--")
+    if unchanged and HUB_ID.fullmatch(model) and not ("/" in model and os.path.isdir(model)):
         return name
     return f"{name}--{hashlib.sha256(os.path.abspath(model).encode()).hexdigest()[:8]}"
 
