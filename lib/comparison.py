@@ -99,4 +99,4 @@ def _cell(result) -> str:
     value = "n/a" if pd.isna(result.value) else f"{result.value:.3f}"
     interval = "" if pd.isna(result.low) else f" [{result.low:.2f}, {result.high:.2f}]"
     coverage = "" if pd.isna(result.coverage) else f"<br><small>coverage {result.coverage:.0%}</small>"
-    return f'<td>{escape(str(result.metric))} <a href="{page}">{value}</a>{interval}{coverage}</td>'
+    return f'<td><small>{escape(str(result.metric))}</small><br><a href="{page}">{value}</a>{interval}{coverage}</td>'

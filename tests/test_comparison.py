@@ -59,7 +59,7 @@ def test_matrix_has_a_cell_for_every_model_and_notebook_and_escapes(reports):
     assert table.count("<td") == 6
     assert table.count("not run") == 1 and table.count(">failed<") == 1
     assert "<script>" not in table
-    assert 'TSE <a href="one/20_agreement.html">0.900</a> [0.80, 0.95]' in table
+    assert '<small>TSE</small><br><a href="one/20_agreement.html">0.900</a> [0.80, 0.95]' in table
 
 
 def test_a_run_without_a_page_links_to_what_there_is(tmp_path):
