@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lib.errors import LitmusError
-from lib.models.hugging_face import HuggingFaceModel, log_probabilities_at
+from lib.models.hugging_face import HuggingFaceModel
 from lib.models.protocol import FilledBatch, Gap, StartToken, TokenScores
 
 
@@ -41,14 +41,7 @@ class CausalModel(HuggingFaceModel):
         reasons = [
             self.refusal(text, len(row)) if row else "empty_context" for text, row in zip(encoded, ids, strict=True)
         ]
-        for reason in sorted(set(reasons) - {""}):
-            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
-        usable = [row for row, reason in enumerate(reasons) if not reason]
-        for batch in self.batches([len(ids[row]) for row in usable], "gaps"):
-            rows = [usable[i] for i in batch]
-            inputs = self.padded([ids[row] for row in rows])
-            last = [len(ids[row]) - 1 for row in rows]
-            yield FilledBatch(rows, log_probabilities_at(self.network, inputs, last), "")
+        yield from self.distributions(ids, reasons, [len(row) - 1 for row in ids])
 
     def score(self, sentences: Sequence[str], start_token: StartToken = "auto") -> list[TokenScores]:
         """Each token's log-probability given all before it.

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from lib.models.protocol import Position, Word
+from lib.models.protocol import FilledBatch, Position, Word
 from lib.progress import quiet
 
 CARRIER = "the"
@@ -147,6 +147,18 @@ class HuggingFaceModel:
                 batch, order = order[:size], order[size:]
                 yield batch
                 bar.update(len(batch))
+
+    def distributions(
+        self, ids: Sequence[Sequence[int]], reasons: Sequence[str], positions: Sequence[int]
+    ) -> Iterator[FilledBatch]:
+        """Stream the distribution at one position of each row; rows with a reason come without one, reason by reason."""
+        for reason in sorted(set(reasons) - {""}):
+            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
+        usable = [row for row, reason in enumerate(reasons) if not reason]
+        for batch in self.batches([len(ids[row]) for row in usable], "gaps"):
+            rows = [usable[i] for i in batch]
+            inputs = self.padded([ids[row] for row in rows])
+            yield FilledBatch(rows, log_probabilities_at(self.network, inputs, [positions[row] for row in rows]), "")
 
     def padded(self, ids: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
         """Inputs padded on the right, whatever side the tokenizer prefers, so that positions count from the text's start."""

@@ -38,14 +38,8 @@ class MaskedModel(HuggingFaceModel):
             self._refusal(row, special)
             for row, special in zip(ids, encoded.get("special_tokens_mask", []), strict=True)
         ]
-        for reason in sorted(set(reasons) - {""}):
-            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
-        usable = [row for row, reason in enumerate(reasons) if not reason]
-        for batch in self.batches([len(ids[row]) for row in usable], "gaps"):
-            rows = [usable[i] for i in batch]
-            inputs = self.padded([ids[row] for row in rows])
-            positions = [ids[row].index(mask) for row in rows]
-            yield FilledBatch(rows, log_probabilities_at(self.network, inputs, positions), "")
+        positions = [row.index(mask) if not reason else -1 for row, reason in zip(ids, reasons, strict=True)]
+        yield from self.distributions(ids, reasons, positions)
 
     def _refusal(self, ids: list[int], special: list[int]) -> str:
         mask = self.tokenizer.mask_token_id
