@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.errors import LitmusError
-from lib.say import did_you_mean, short
+from lib.say import did_you_mean, short, shown
 
 PUBLISHED_KEYS: dict[str, dict[str, Any]] = {
     "dataset": {
@@ -36,12 +36,6 @@ PUBLISHED_KEYS: dict[str, dict[str, Any]] = {
     "model": {"name": str},
 }
 TYPES = {bool: "true or false", int: "a whole number or null", list: "a list", str: "text"}
-
-
-def shown(value: Any) -> str:
-    """A value as a message shows it: 80 characters of it at most."""
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def experiments_of(config: str | Path) -> list[tuple[str, dict[str, Any]]]:

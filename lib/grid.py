@@ -25,9 +25,8 @@ import typer
 
 from lib import published, run
 from lib.errors import LitmusError
-from lib.experiments import shown
 from lib.paths import DATA, ROOT
-from lib.say import did_you_mean, short
+from lib.say import did_you_mean, short, shown
 
 # Of lib: what a result is made by. Anything more would run everything again for a change that shows nowhere.
 MAKERS = ("models/**/*.py", "scoring.py", "*metrics.py", "*items.py", "cloze_answers.py", "perturb.py", "stats.py",

@@ -23,9 +23,9 @@ from typing import Annotated, Any
 import typer
 
 from lib.errors import LitmusError
-from lib.experiments import config_files, experiments_of, shown
+from lib.experiments import config_files, experiments_of
 from lib.paths import NOTEBOOKS, REPORTS
-from lib.say import did_you_mean, short
+from lib.say import did_you_mean, short, shown
 
 # jsonschema, which nbformat needs, would build a parser of web addresses at import; that takes more than a second.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
