@@ -72,3 +72,108 @@ def _resampled(sums: np.ndarray, counts: np.ndarray, seed: int) -> np.ndarray:
         times = random.multinomial(clusters, np.full(clusters, 1 / clusters), size=len(block)).astype(float)
         drawn.append((times @ sums) / (times @ counts))
     return np.concatenate(drawn)
+
+
+# ---- two models on the same items
+
+
+class PairedComparison(NamedTuple):
+    """Two models on the same items, each right or wrong on each.
+
+    ``n``: items that both models have a score for. ``only_first``, ``only_second``: items that one of them alone gets
+    right. ``difference``: share right of the first minus that of the second, with its paired bootstrap interval
+    (``low``, ``high``). ``odds_ratio``: ``only_first`` / ``only_second``, the size of the effect among the items that tell
+    the models apart (infinite where the second never wins, NaN where they never differ). ``p_value``: exact McNemar.
+    """
+
+    n: int
+    only_first: int
+    only_second: int
+    difference: float
+    low: float
+    high: float
+    odds_ratio: float
+    p_value: float
+
+
+def compare_paired(
+    first: Sequence[float], second: Sequence[float], clusters: Sequence[Hashable] | None = None, seed: int = 0
+) -> PairedComparison:
+    """Does one model get more of the same items right than another?
+
+    ``first``, ``second``: 1 (right), 0 (wrong) or NaN (no score) for the same items in the same order; an item that one of
+    them has no score for is left out. ``clusters``: see ``clustered_means``; the McNemar test takes items as independent,
+    so where they share templates the interval is the more careful of the two. Raises ValueError for unequal lengths.
+    """
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if one.shape != other.shape:
+        raise ValueError(f"two models are compared on the same items, and these are {one.size} and {other.size}")
+    both = ~np.isnan(one) & ~np.isnan(other)
+    labels = None if clusters is None else np.asarray(clusters, dtype=object)[both]
+    one, other = one[both], other[both]
+    only_first, only_second = int(((one == 1) & (other == 0)).sum()), int(((one == 0) & (other == 1)).sum())
+    if not one.size:
+        return PairedComparison(0, 0, 0, np.nan, np.nan, np.nan, np.nan, np.nan)
+    alike = int(((one == 1) & (other == 1)).sum())
+    table = [[alike, only_first], [only_second, one.size - alike - only_first - only_second]]
+    difference, low, high = (float(bound[0]) for bound in clustered_means((one - other)[:, None], labels, seed))
+    ratio = only_first / only_second if only_second else (np.inf if only_first else np.nan)
+    p_value = float(mcnemar(table, exact=True).pvalue)
+    return PairedComparison(one.size, only_first, only_second, difference, low, high, ratio, p_value)
+
+
+def holm(p_values: Sequence[float]) -> np.ndarray:
+    """p-values corrected for being a family of comparisons (Holm 1979); NaN stays NaN and is none of the family."""
+    from statsmodels.stats.multitest import multipletests
+
+    values = np.asarray(p_values, dtype=float)
+    corrected, known = np.full(values.shape, np.nan), ~np.isnan(values)
+    if known.any():
+        corrected[known] = multipletests(values[known], method="holm")[1]
+    return corrected
+
+
+def smallest_visible_difference(n: int, comparisons: int = 1) -> float:
+    """The smallest difference between two models that an exact McNemar test on ``n`` items can ever call significant.
+
+    That is when every item that tells the models apart speaks for the same one: with k such items p is 2 / 2^k, so k = 6 is
+    the least (5 %, one comparison), and with 34 items a difference under 6/34 = .18 cannot be seen, however it comes about.
+    ``comparisons``: size of the family, of which the strictest Holm step is taken. NaN where even all items do not suffice.
+    """
+    needed = int(np.ceil(np.log2(2 * comparisons / (1 - CONFIDENCE)) - 1e-9))
+    return needed / n if n >= needed else np.nan
+
+
+def power(n: int, only_first: float, only_second: float) -> float:
+    """The probability that an exact McNemar test on ``n`` items sees a difference (p < .05).
+
+    ``only_first``, ``only_second``: the true shares of items that one model alone gets right; their difference is the
+    difference between the models. Exact: summed over how many of the ``n`` items tell the two apart, and which way.
+    """
+    from scipy.stats import binom
+
+    apart = only_first + only_second
+    if not apart:
+        return 0.0
+    seen = 0.0
+    for differing in range(n + 1):
+        wins = np.arange(differing + 1)
+        p_values = np.minimum(1, 2 * binom.cdf(np.minimum(wins, differing - wins), differing, 0.5))
+        significant = binom.pmf(wins, differing, only_first / apart)[p_values < 1 - CONFIDENCE].sum()
+        seen += binom.pmf(differing, n, apart) * significant
+    return float(seen)
+
+
+def power_in_words(n: int, comparisons: int = 1) -> str:
+    """What ``n`` items cannot show, as a sentence that stands beside a comparison."""
+    smallest = smallest_visible_difference(n, comparisons)
+    if np.isnan(smallest):
+        return f"With {n} items no difference between two models can be told from chance."
+    family = "" if comparisons == 1 else f" in a family of {comparisons} comparisons"
+    typical = power(n, 0.15, 0.05)
+    return (
+        f"With {n} items a difference under {smallest:.2f} cannot be seen{family}; where one model alone gets 15 % of the "
+        f"items and the other alone 5 %, a test finds that difference in {typical:.0%} of samples."
+    )

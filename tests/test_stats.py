@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
 from lib import stats
-from lib.stats import clustered_means, proportion
+from lib.stats import (
+    clustered_means,
+    compare_paired,
+    holm,
+    power,
+    power_in_words,
+    proportion,
+    smallest_visible_difference,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -158,3 +166,102 @@ def test_the_interval_holds_the_true_mean_about_as_often_as_it_says():
         held[name] = np.mean([low[0] <= 0 <= high[0] for _, low, high in intervals])
     assert 0.89 <= held["clustered"] <= 0.98
     assert held["careless"] < 0.75
+
+
+# ---- two models on the same items
+
+
+def test_two_models_by_hand():
+    """8 items: both right 3, only the first 4, only the second 0, both wrong 1; p = 2 * (1/2)^4 = .125."""
+    found = compare_paired([1, 1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0, 0])
+    assert (found.n, found.only_first, found.only_second) == (8, 4, 0)
+    assert found.difference == 0.5 and found.odds_ratio == np.inf
+    assert found.p_value == pytest.approx(0.125)
+    assert 0 < found.low < 0.5 < found.high < 1
+
+
+def test_discordant_items_decide_and_not_the_others_case_90():
+    """15 against 3 items of 220 that tell two models apart: 2 * P(X <= 3 | 18, 1/2) = 2 * 988 / 2^18 = .00754.
+
+    The two shares (.75 and .695) have Wilson intervals that overlap widely.
+    """
+    first = [1] * 15 + [0] * 3 + [1] * 150 + [0] * 52
+    second = [0] * 15 + [1] * 3 + [1] * 150 + [0] * 52
+    found = compare_paired(first, second)
+    assert found.p_value == pytest.approx(2 * 988 / 2**18)
+    assert found.low > 0
+    assert proportion(165, 220).low < proportion(153, 220).high
+
+
+def test_an_item_without_a_score_of_one_model_is_no_item_of_the_comparison():
+    assert compare_paired([1, np.nan, 0, 1], [0, 1, np.nan, 1])[:3] == (2, 1, 0)
+    assert compare_paired([np.nan], [1]).n == 0
+
+
+def test_models_that_never_differ_show_no_difference():
+    found = compare_paired([1, 0, 1], [1, 0, 1])
+    assert (found.difference, found.p_value) == (0, 1) and np.isnan(found.odds_ratio)
+
+
+def test_other_items_are_refused():
+    with pytest.raises(ValueError, match="same items"):
+        compare_paired([1, 0], [1])
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=60))
+@settings(max_examples=30, deadline=None)
+def test_swapping_the_models_mirrors_the_comparison(pairs):
+    one, other = zip(*pairs, strict=True)
+    there, back = compare_paired(one, other), compare_paired(other, one)
+    assert there.difference == pytest.approx(-back.difference)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+    assert there.p_value == pytest.approx(back.p_value)
+
+
+def test_alike_items_of_a_template_widen_the_interval_of_a_difference():
+    first, second = np.repeat([1, 1, 0, 1], 25), np.repeat([0, 1, 0, 1], 25)
+    careless, careful = compare_paired(first, second), compare_paired(first, second, np.repeat(list("abcd"), 25))
+    assert careless.difference == careful.difference == 0.25
+    assert careful.low == 0 < careless.low
+
+
+def test_holm_by_hand():
+    """Sorted .01, .02, .04 times 3, 2, 1: .03, .04, .04; a comparison without a p-value is none."""
+    assert holm([0.04, np.nan, 0.01, 0.02]) == pytest.approx([0.04, np.nan, 0.03, 0.04], nan_ok=True)
+
+
+def test_what_34_items_cannot_show():
+    """Six items all one way give p = 2/64 = .031, five give .0625; ten comparisons need 2/2^k < .005, so nine."""
+    assert smallest_visible_difference(34) == pytest.approx(6 / 34)
+    assert smallest_visible_difference(34, comparisons=10) == pytest.approx(9 / 34)
+    assert np.isnan(smallest_visible_difference(5))
+    assert "under 0.18 cannot be seen" in power_in_words(34)
+    assert "no difference" in power_in_words(5)
+
+
+@pytest.mark.parametrize("comparisons", [1, 2, 10, 32])
+def test_the_smallest_visible_difference_is_visible_and_anything_smaller_is_not(comparisons):
+    needed = round(34 * smallest_visible_difference(34, comparisons))
+    p_values = [compare_paired([1] * k + [0] * (34 - k), [0] * 34).p_value for k in (needed, needed - 1)]
+    assert p_values[0] * comparisons <= 0.05 < p_values[1] * comparisons
+
+
+def test_power_by_hand_and_by_simulation():
+    """Six items, all of which one model alone gets right: always seen. Half of that share: (1/2)^6."""
+    assert power(6, 1, 0) == pytest.approx(1)
+    assert power(6, 0.5, 0) == pytest.approx(0.5**6)
+    assert power(34, 0, 0) == 0
+    random = np.random.default_rng(0)
+    samples = random.choice([1, -1, 0], p=[0.3, 0.1, 0.6], size=(400, 34))
+    seen = [compare_paired(sample == 1, sample == -1).p_value < 0.05 for sample in samples]
+    assert np.mean(seen) == pytest.approx(power(34, 0.3, 0.1), abs=0.08)
+
+
+def test_the_paired_interval_holds_the_true_difference_about_as_often_as_it_says():
+    random = np.random.default_rng(1)
+    held = 0
+    for seed in range(300):
+        sample = random.choice([1, -1, 0], p=[0.2, 0.1, 0.7], size=80)
+        found = compare_paired(sample == 1, sample == -1, seed=seed)
+        held += found.low <= 0.1 <= found.high
+    assert 0.89 <= held / 300 <= 0.98
