@@ -4,6 +4,7 @@ This module fixes which method is used where; the methods are statsmodels' and s
 """
 
 from collections.abc import Hashable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -77,51 +78,41 @@ def _resampled(sums: np.ndarray, counts: np.ndarray, seed: int) -> np.ndarray:
 # ---- two models on the same items
 
 
-class PairedComparison(NamedTuple):
-    """Two models on the same items, each right or wrong on each.
+def compare_models(right: pd.DataFrame, clusters: Sequence[Hashable] | None = None, seed: int = 0) -> pd.DataFrame:
+    """Does one model get more of the same items right than another? One row for each pair of models.
 
-    ``n``: items that both models have a score for. ``only_first``, ``only_second``: items that one of them alone gets
-    right. ``difference``: share right of the first minus that of the second, with its paired bootstrap interval
-    (``low``, ``high``). ``odds_ratio``: ``only_first`` / ``only_second``, the size of the effect among the items that tell
-    the models apart (infinite where the second never wins, NaN where they never differ). ``p_value``: exact McNemar.
-    """
+    ``right``: one row an item, one column a model; 1 (right), 0 (wrong) or NaN (no score). An item that one of two models
+    has no score for is left out of their comparison. ``clusters``: one label an item, see ``clustered_means``; the McNemar
+    test takes items as independent, so where they share templates the interval is the more careful of the two.
 
-    n: int
-    only_first: int
-    only_second: int
-    difference: float
-    low: float
-    high: float
-    odds_ratio: float
-    p_value: float
-
-
-def compare_paired(
-    first: Sequence[float], second: Sequence[float], clusters: Sequence[Hashable] | None = None, seed: int = 0
-) -> PairedComparison:
-    """Does one model get more of the same items right than another?
-
-    ``first``, ``second``: 1 (right), 0 (wrong) or NaN (no score) for the same items in the same order; an item that one of
-    them has no score for is left out. ``clusters``: see ``clustered_means``; the McNemar test takes items as independent,
-    so where they share templates the interval is the more careful of the two. Raises ValueError for unequal lengths.
+    Columns: ``first``, ``second``; ``n`` items; ``only_first``, ``only_second``: items that one of them alone gets right;
+    ``difference``: share right of the first minus that of the second, with its paired bootstrap interval ``low``, ``high``;
+    ``odds_ratio``: ``only_first`` / ``only_second``, the size of the effect among items that tell the two apart (infinite
+    where the second never wins alone, NaN where they never differ); ``p_value``: exact McNemar; ``p_holm``: the same,
+    corrected for all rows of the table.
     """
     from statsmodels.stats.contingency_tables import mcnemar
 
-    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    if one.shape != other.shape:
-        raise ValueError(f"two models are compared on the same items, and these are {one.size} and {other.size}")
-    both = ~np.isnan(one) & ~np.isnan(other)
-    labels = None if clusters is None else np.asarray(clusters, dtype=object)[both]
-    one, other = one[both], other[both]
-    only_first, only_second = int(((one == 1) & (other == 0)).sum()), int(((one == 0) & (other == 1)).sum())
-    if not one.size:
-        return PairedComparison(0, 0, 0, np.nan, np.nan, np.nan, np.nan, np.nan)
-    alike = int(((one == 1) & (other == 1)).sum())
-    table = [[alike, only_first], [only_second, one.size - alike - only_first - only_second]]
-    difference, low, high = (float(bound[0]) for bound in clustered_means((one - other)[:, None], labels, seed))
-    ratio = only_first / only_second if only_second else (np.inf if only_first else np.nan)
-    p_value = float(mcnemar(table, exact=True).pvalue)
-    return PairedComparison(one.size, only_first, only_second, difference, low, high, ratio, p_value)
+    pairs = list(combinations(right.columns, 2))
+    answers = {model: right[model].to_numpy(dtype=float, na_value=np.nan) for model in right}
+    apart = np.column_stack([answers[one] - answers[other] for one, other in pairs] or [np.empty((len(right), 0))])
+    difference, low, high = clustered_means(apart, clusters, seed)
+    counts = [((apart == sign).sum(0)) for sign in (1, -1)]
+    table = pd.DataFrame(pairs, columns=["first", "second"]).assign(
+        n=(~np.isnan(apart)).sum(0),
+        only_first=counts[0],
+        only_second=counts[1],
+        difference=difference,
+        low=low,
+        high=high,
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table["odds_ratio"] = counts[0] / counts[1]
+    table["p_value"] = [
+        float(mcnemar([[0, one], [other, 0]], exact=True).pvalue) if n else np.nan
+        for n, one, other in table[["n", "only_first", "only_second"]].itertuples(index=False)
+    ]
+    return table.assign(p_holm=holm(table["p_value"]))
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Intervals: by hand, against closed cases, and by how often they hold what they should."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from scipy.stats import bootstrap
 from lib import stats
 from lib.stats import (
     clustered_means,
-    compare_paired,
+    compare_models,
     holm,
     power,
     power_in_words,
@@ -171,6 +172,12 @@ def test_the_interval_holds_the_true_mean_about_as_often_as_it_says():
 # ---- two models on the same items
 
 
+def compare_paired(first, second, clusters=None, seed=0):
+    """The one row of a comparison of two models."""
+    right = pd.DataFrame({"one": first, "other": second}, dtype=float)
+    return next(compare_models(right, clusters, seed).itertuples(index=False))
+
+
 def test_two_models_by_hand():
     """8 items: both right 3, only the first 4, only the second 0, both wrong 1; p = 2 * (1/2)^4 = .125."""
     found = compare_paired([1, 1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0, 0])
@@ -194,8 +201,10 @@ def test_discordant_items_decide_and_not_the_others_case_90():
 
 
 def test_an_item_without_a_score_of_one_model_is_no_item_of_the_comparison():
-    assert compare_paired([1, np.nan, 0, 1], [0, 1, np.nan, 1])[:3] == (2, 1, 0)
-    assert compare_paired([np.nan], [1]).n == 0
+    found = compare_paired([1, np.nan, 0, 1], [0, 1, np.nan, 1])
+    assert (found.n, found.only_first, found.only_second) == (2, 1, 0)
+    nothing = compare_paired([np.nan], [1])
+    assert nothing.n == 0 and np.isnan([nothing.difference, nothing.p_value, nothing.p_holm]).all()
 
 
 def test_models_that_never_differ_show_no_difference():
@@ -203,9 +212,13 @@ def test_models_that_never_differ_show_no_difference():
     assert (found.difference, found.p_value) == (0, 1) and np.isnan(found.odds_ratio)
 
 
-def test_other_items_are_refused():
-    with pytest.raises(ValueError, match="same items"):
-        compare_paired([1, 0], [1])
+def test_every_pair_of_models_is_one_row_and_all_rows_one_family():
+    right = pd.DataFrame({"a": [1] * 12, "b": [1] * 6 + [0] * 6, "c": [0] * 12})
+    found = compare_models(right).set_index(["first", "second"])
+    assert found.index.tolist() == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert found["p_value"].tolist() == pytest.approx([2 / 64, 2 / 4096, 2 / 64])
+    assert found["p_holm"].tolist() == pytest.approx([2 * 2 / 64, 3 * 2 / 4096, 2 * 2 / 64])
+    assert compare_models(right[["a"]]).empty
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=60))
