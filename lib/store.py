@@ -19,6 +19,7 @@ from lib.paths import ROOT, cache
 
 TABLE = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+SCORERS = ("scoring.py", "sentences.py")  # besides the models: what else makes the numbers that are kept
 CHECK = 8  # bytes of checksum before each value: SQLite notices damage to its own structure only
 
 
@@ -108,5 +109,5 @@ def digest(*parts: object) -> bytes:
 @once
 def code_version() -> str:
     """A digest of the code that makes scores, comments and layout aside: scores of other code are not reused."""
-    files = [*sorted((ROOT / "lib" / "models").glob("*.py")), ROOT / "lib" / "scoring.py"]
+    files = [*sorted((ROOT / "lib" / "models").glob("*.py")), *(ROOT / "lib" / name for name in SCORERS)]
     return digest(*[ast.dump(ast.parse(file.read_text(encoding="utf-8"))) for file in files]).hex()

@@ -206,10 +206,11 @@ def version_of(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "ROOT", tmp_path)
     (tmp_path / "lib" / "models").mkdir(parents=True)
 
-    def version(scoring: str = "x = 1\n", **models: str) -> str:
+    def version(scoring: str = "x = 1\n", sentences: str = "", **models: str) -> str:
         for old in (tmp_path / "lib" / "models").iterdir():
             old.unlink()
         (tmp_path / "lib" / "scoring.py").write_text(scoring)
+        (tmp_path / "lib" / "sentences.py").write_text(sentences)
         for name, code in models.items():
             (tmp_path / "lib" / "models" / f"{name}.py").write_text(code)
         return code_version.__wrapped__()
@@ -225,9 +226,9 @@ def test_comments_and_layout_do_not_change_the_version(version_of):
 def test_code_changes_the_version(version_of):
     versions = {
         version_of(causal="y = 1\n"), version_of("x = 2\n", causal="y = 1\n"), version_of(causal="y = 2\n"),
-        version_of(causal="y = 1\n", recurrent=""), version_of(),
+        version_of(causal="y = 1\n", recurrent=""), version_of(), version_of(sentences="x = 1\n"),
     }  # fmt: skip
-    assert len(versions) == 5
+    assert len(versions) == 6
 
 
 def test_the_version_of_this_code():

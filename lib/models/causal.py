@@ -64,7 +64,7 @@ class CausalModel(HuggingFaceModel):
                 pieces = self.tokenizer.convert_ids_to_tokens(texts[row])
                 spans = [tuple(span) for span in encodings[row]["offset_mapping"]]
                 found = np.where(known, [*unscored, *scores], np.nan)
-                results[row] = TokenScores(sentences[row], pieces, spans, found)
+                results[row] = TokenScores(sentences[row], pieces, spans, found, first_unscored=not start)
         return results
 
     @torch.inference_mode()

@@ -1,17 +1,17 @@
 """Masked language models: BERT, RoBERTa, DistilBERT and their kind. They see both sides of a gap."""
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import torch
 
 from lib.errors import LitmusError
 from lib.models.hugging_face import CARRIER, HuggingFaceModel, log_probabilities_at
-from lib.models.protocol import FilledBatch, Gap, StartToken, TokenScores
+from lib.models.protocol import FilledBatch, Gap, MaskedMethod, StartToken, TokenScores
 
-MaskedMethod = Literal["original", "within_word_l2r"]
 CLOSES_UP = tuple(".,;:!?)]}'’”")
 
 
@@ -107,5 +107,25 @@ def text_with_gap(gap: Gap, filler: str, space: str = " ") -> str:
 
 
 def words_of(sentence: str, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """For each token, the number of the white-space word that its last character stands in; a bare space opens a word."""
-    return [len(sentence[:end].split()) + (not sentence[start:end].strip()) for start, end in spans]
+    """For each token, the number of the word that its last character stands in; a bare space belongs to the word behind it.
+
+    Words are what white space separates, and each punctuation mark at either end of one is a word of its own.
+    """
+    numbers, number = [0] * (len(sentence) + 1), 0
+    for match in re.finditer(r"\S+", sentence):
+        opens = True
+        left, right = inner(match.group())
+        for at in range(match.start(), match.end()):
+            within = left <= at - match.start() < right
+            number += opens or not within
+            opens = not within
+            numbers[at] = number
+    for at in reversed(range(len(sentence))):
+        numbers[at] = numbers[at] or numbers[at + 1]
+    return [numbers[end - 1] for _, end in spans]
+
+
+def inner(word: str) -> tuple[int, int]:
+    """Where a word begins and ends without the punctuation and symbols around it; a word of nothing else is empty."""
+    letters = [at for at, character in enumerate(word) if unicodedata.category(character)[0] not in "PS"]
+    return (letters[0], letters[-1] + 1) if letters else (0, 0)

@@ -12,6 +12,7 @@ import torch
 
 StartToken = Literal["never", "auto", "always"]
 Position = Literal["start", "middle"]
+MaskedMethod = Literal["original", "within_word_l2r"]
 
 
 class Gap(NamedTuple):
@@ -45,8 +46,9 @@ class TokenScores:
     """One sentence, piece by piece.
 
     ``pieces``: the tokens as the vocabulary spells them. ``spans``: (start, end) characters of each in ``sentence``.
-    ``log_probabilities``: natural log, NaN where the model gives none (a first token without anything before it).
-    ``reason``: empty, or why nothing was scored (``too_long``, ...), in which case the lists are empty.
+    ``log_probabilities``: natural log, NaN where the model gives none (unknown tokens; a first token without anything
+    before it, then ``first_unscored``). ``reason``: empty, or why nothing was scored (``too_long``, ...), in which case the
+    lists are empty.
     """
 
     sentence: str
@@ -54,6 +56,7 @@ class TokenScores:
     spans: list[tuple[int, int]]
     log_probabilities: np.ndarray
     reason: str = ""
+    first_unscored: bool = False
 
 
 class LanguageModel(Protocol):
