@@ -6,18 +6,27 @@ embedding ``encoder``, a recurrent ``rnn`` and a linear ``decoder``, each word o
 
 import json
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
 import torch
 from torch import nn
+from tqdm import tqdm
 
 from lib.errors import LitmusError
+from lib.models.hugging_face import text_digest, weights_digest
+from lib.models.protocol import FilledBatch, Gap, Position, StartToken, TokenScores, Word
+from lib.progress import quiet
 
+StartState = Literal["eos", "zero", "carry"]
 Cell = Literal["LSTM", "GRU", "RNN_TANH", "RNN_RELU"]
 State = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 UNKNOWN, END = "<unk>", "<eos>"
+ROWS = 256  # distributions at once: with 50,000 words each takes 0.2 MB
 ASCII_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 STRAIGHT = str.maketrans("’‘“”", "''\"\"")
 CLITIC = re.compile(r"(?:n'|')(?:s|t|d|m|re|ve|ll)", re.IGNORECASE)  # 's, 'll and their kind, and n't
@@ -79,6 +88,237 @@ class RecurrentNetwork(nn.Module):
             "model_type": "recurrent", "cell": self.cell, "words": self.encoder.num_embeddings,
             "embedding_size": rnn.input_size, "hidden_size": rnn.hidden_size, "layers": rnn.num_layers, "tied": self.tied,
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RecurrentModel:
+    """A recurrent network with its words. ``name`` and ``revision`` are as the person gave them.
+
+    ``start_state``: what comes before the first word of a text. ``eos`` reads the end of a sentence first, so that the first
+    word has a score too; ``zero`` starts with the empty state, and a first word has none; ``carry`` goes on from the sentence
+    before, in the order given and through its ``<eos>``, as the published evaluations do (Gulordava et al. 2018), and has no
+    score for the very first word. There is no start token, so ``start_token`` has no effect.
+
+    A context word that the vocabulary lacks is read as ``<unk>``. A text's first word that it lacks is tried with a small
+    letter, because the capital belongs to the place and not to the word. Where no word has a capital, texts lose theirs.
+    """
+
+    name: str
+    revision: str
+    network: RecurrentNetwork
+    vocabulary: tuple[str, ...]
+    start_state: StartState = "eos"
+    token_budget: int = 4096
+
+    family = "recurrent"
+
+    def __post_init__(self) -> None:
+        if self.start_state not in get_args(StartState):
+            raise LitmusError(
+                f"'{self.start_state}' is no start state; choose one of {', '.join(get_args(StartState))}."
+            )
+        if self.start_state != "zero" and END not in self.id_of:
+            raise LitmusError(
+                f"The vocabulary of {self.name} has no {END}, which the start state '{self.start_state}' reads; choose 'zero'."
+            )
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.encoder.weight.device
+
+    @property
+    def vocabulary_size(self) -> int:
+        return self.network.encoder.num_embeddings
+
+    @cached_property
+    def id_of(self) -> dict[str, int]:
+        """The row of each word; of a word that is listed twice the last one, as in the published code."""
+        return {word: row for row, word in enumerate(self.vocabulary)}
+
+    @cached_property
+    def cased(self) -> bool:
+        """Whether any word has a capital letter."""
+        return any(word != word.lower() for word in self.vocabulary)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Name, revision, digests of weights, architecture and words, and the start state: what a kept score belongs to."""
+        return {
+            "model": self.name,
+            "revision": self.revision,
+            "weights": weights_digest(self.network),
+            "configuration": text_digest(json.dumps(self.network.configuration, sort_keys=True)),
+            "tokenizer": text_digest("\n".join(self.vocabulary)),
+            "dtype": str(self.network.encoder.weight.dtype).removeprefix("torch."),
+            "start_state": self.start_state,
+        }
+
+    def seen(self, gap: Gap) -> Gap:
+        """A recurrent model sees what stands before the gap."""
+        return Gap(gap.left.rstrip(), "")
+
+    def word(self, form: str, position: Position = "middle") -> Word:
+        """The row of ``form``, capitalised at the ``start`` of a text; several where the splitter makes several words of it."""
+        if not form.strip():
+            return Word(form, (), "empty")
+        at_start = position == "start"
+        ids, _ = self.encoded(form[:1].upper() + form[1:] if at_start else form, first=at_start)
+        if {-1, self.id_of.get(UNKNOWN), self.id_of.get(END)} & set(ids):
+            return Word(form, (), "unknown")
+        return Word(form, tuple(ids), "")
+
+    def spelling(self, ids: Sequence[int]) -> list[str]:
+        """The words of these rows."""
+        return [self.vocabulary[i] for i in ids]
+
+    def encoded(self, text: str, first: bool = True) -> tuple[list[int], list[tuple[int, int]]]:
+        """The rows of a text's words, -1 for what the vocabulary lacks, and their characters; ``first``: it opens a text."""
+        plain = text.translate(STRAIGHT) if self.cased else _lowered(text.translate(STRAIGHT))
+        spans = word_spans(plain, self.id_of)
+        words = [plain[start:end] for start, end in spans]
+        ids = [self.id_of.get(word, -1) for word in words]
+        opening = next((at for at, word in enumerate(words) if word[0].isalnum()), None) if first else None
+        if opening is not None and ids[opening] == -1:
+            ids[opening] = self.id_of.get(words[opening][0].lower() + words[opening][1:], -1)
+        return ids, spans
+
+    def read_as(self, ids: Sequence[int]) -> tuple[list[int], str]:
+        """Rows as the network reads them, unknown words as ``<unk>``; or the reason why it cannot."""
+        unknown = self.id_of.get(UNKNOWN, -1)
+        read = [unknown if i == -1 else i for i in ids]
+        if self.id_of.get(END, -2) in read:
+            return read, "special_token_in_text"
+        return read, "unknown_in_context" if -1 in read else ""
+
+    def fill(self, gaps: Sequence[Gap], start_token: StartToken = "never") -> Iterator[FilledBatch]:
+        """Distributions after the left contexts (see the protocol).
+
+        A row is refused as ``empty_context`` when there is nothing to go on, as ``unknown_in_context`` when it holds an unknown
+        word and the vocabulary no ``<unk>``, or as ``special_token_in_text`` when it holds ``<eos>``. Raises LitmusError for
+        the start state ``carry``: gaps come in no order.
+        """
+        if self.start_state == "carry":
+            raise LitmusError(
+                f"{self.name} carries its state from sentence to sentence, and gaps come in no order; "
+                "choose the start state 'eos' or 'zero'."
+            )
+        contexts = [self.encoded(self.seen(gap).left)[0] for gap in gaps]
+        yield from self._distributions([*map(self.read_as, contexts)], [len(context) for context in contexts])
+
+    def at(self, sentences: Sequence[str], positions: Sequence[int]) -> Iterator[FilledBatch]:
+        """Distributions at one word of each whole sentence: which word comes there, after all before it?
+
+        ``positions``: how many words, by white space, come before. With the start state ``carry`` sentences are read whole and
+        in the order given; with the others only what comes before counts. An ``<eos>`` at the end of a sentence is understood.
+        Batches and reasons are as in ``fill``. Raises LitmusError for a position outside its sentence.
+        """
+        read, at = [], []
+        for sentence, position in zip(sentences, positions, strict=True):
+            pieces = [piece for piece in ASCII_SPACE.split(_without_end(sentence)) if piece]
+            if not 0 <= position < len(pieces):
+                raise LitmusError(
+                    f"There is no word {position} (from 0) in '{sentence}', which has {len(pieces)} words."
+                )
+            before = self.encoded(" ".join(pieces[:position]))[0]
+            at.append(len(before))
+            read.append(self.read_as(self.encoded(" ".join(pieces))[0] if self.start_state == "carry" else before))
+        yield from self._distributions(read, at)
+
+    @torch.inference_mode()
+    def _distributions(self, read: Sequence[tuple[list[int], str]], at: Sequence[int]) -> Iterator[FilledBatch]:
+        """Stream the distribution before word ``at`` of each row, or after its last word; rows with a reason come first."""
+        reasons = [reason for _, reason in read]
+        if self.start_state == "zero":
+            reasons = [
+                reason or ("" if before else "empty_context") for reason, before in zip(reasons, at, strict=True)
+            ]
+        for reason in sorted(set(reasons) - {""}):
+            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
+        usable = [row for row, reason in enumerate(reasons) if not reason]
+        nothing = [0] if self.start_state != "carry" else []  # a place for the gap, whose word is never read
+        for batch, hidden in self._before([[*read[row][0], *nothing] for row in usable], "gaps"):
+            rows = [usable[i] for i in batch]
+            if self.start_state == "carry" and batch == [0] and at[rows[0]] == 0:
+                yield FilledBatch(rows, None, "empty_context")
+                continue
+            wanted = hidden[torch.arange(len(rows)), [at[row] for row in rows]]
+            yield FilledBatch(rows, torch.log_softmax(self.network.decoder(wanted).float(), dim=-1), "")
+
+    @torch.inference_mode()
+    def score(self, sentences: Sequence[str], start_token: StartToken = "auto") -> list[TokenScores]:
+        """Each word's log-probability given all before it; an ``<eos>`` at the end of a sentence is understood.
+
+        NaN for unknown words (what the model says of ``<unk>`` is not about the word) and for a first word with nothing before
+        it (see ``start_state``). Sentences are refused as ``empty`` or for the reasons of ``fill``; ``carry`` skips those.
+        """
+        encodings = [self.encoded(_without_end(sentence)) for sentence in sentences]
+        read = [self.read_as(ids) for ids, _ in encodings]
+        reasons = [reason if ids else "empty" for ids, reason in read]
+        results = [TokenScores(s, [], [], np.array([]), reason) for s, reason in zip(sentences, reasons, strict=True)]
+        usable = [row for row, reason in enumerate(reasons) if not reason]
+        for batch, hidden in self._before([read[row][0] for row in usable], "sentences"):
+            for i, states in zip(batch, hidden, strict=True):
+                row = usable[i]
+                (_, spans), (targets, _) = encodings[row], read[row]
+                found = self._scores(states[: len(targets)], targets)
+                found[np.array(targets) == self.id_of.get(UNKNOWN, -1)] = np.nan
+                results[row] = TokenScores(sentences[row], self.spelling(targets), spans, found)
+        return results
+
+    def _scores(self, hidden: torch.Tensor, targets: Sequence[int]) -> np.ndarray:
+        """The log-probability of each target, from the states before them, a limited number of distributions at a time."""
+        ids = torch.tensor(targets, device=hidden.device)
+        losses = [
+            torch.nn.functional.cross_entropy(self.network.decoder(states).float(), some, reduction="none")
+            for states, some in zip(hidden.split(ROWS), ids.split(ROWS), strict=True)
+        ]
+        return -torch.cat(losses).cpu().double().numpy()
+
+    def _before(self, ids: Sequence[Sequence[int]], task: str) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Row numbers with the hidden states *before* each of their words, shape (rows, words, hidden).
+
+        NaN before a first word that has nothing before it. Rows are padded on the right, which no earlier word can see.
+        """
+        end = self.id_of.get(END, -1)
+        nothing = self.network.encoder.weight.new_full((1, 1, self.network.rnn.hidden_size), torch.nan)
+        if self.start_state == "carry":
+            last, state = nothing, None
+            for [row] in self._batches([1] * len(ids), task, rows=1):
+                hidden, state = self.network.read(self._padded([[*ids[row], end]]), state)
+                yield [row], torch.cat([last, hidden[:, :-1]], dim=1)
+                last = hidden[:, -1:]
+            return
+        for batch in self._batches([len(row) for row in ids], task, rows=ROWS):
+            if self.start_state == "eos":
+                yield batch, self.network.read(self._padded([[end, *ids[row][:-1]] for row in batch]))[0]
+            else:
+                hidden, _ = self.network.read(self._padded([ids[row] for row in batch]))
+                yield batch, torch.cat([nothing.expand(len(batch), 1, -1), hidden[:, :-1]], dim=1)
+
+    def _batches(self, lengths: Sequence[int], task: str, rows: int) -> Iterator[list[int]]:
+        """Row numbers in batches of similar length, longest first, within the token budget, with a progress bar."""
+        order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+        with tqdm(total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet(), leave=False) as bar:
+            while order:
+                size = min(rows, max(1, self.token_budget // lengths[order[0]]))
+                batch, order = order[:size], order[size:]
+                yield batch
+                bar.update(len(batch))
+
+    def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        width = max(map(len, ids))
+        return torch.tensor([[*row, *[0] * (width - len(row))] for row in ids], device=self.device)
+
+
+def _without_end(sentence: str) -> str:
+    """A sentence without the ``<eos>`` that files of the published layout end it with."""
+    stripped = sentence.rstrip(" \t\n\r\f\v")
+    return stripped.removesuffix(END) if ASCII_SPACE.split(stripped)[-1] == END else sentence
+
+
+def _lowered(text: str) -> str:
+    """Small letters, one for each character, so that places in the text stay the same."""
+    return "".join(small if len(small := character.lower()) == 1 else character for character in text)
 
 
 def save(folder: Path, network: RecurrentNetwork, vocabulary: Sequence[str], file: str = "model.safetensors") -> Path:
