@@ -9,235 +9,35 @@ One choice of words is a *frame*. A frame is written out in every number its sub
 that a difference between singular and plural, or between match and mismatch, is never a difference between words.
 """
 
-import csv
+import contextlib
 import dataclasses
 import json
-import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from lib import paths
+from lib import nonsense, paths
 from lib.errors import LitmusError
+from lib.lexicon import (
+    INFLECTIONS,
+    NUMBERS,
+    Deal,
+    Determiner,
+    Forms,
+    Lexicon,
+    Noun,
+    Predicate,
+    RelativeVerb,
+    dealer,
+    read_lexicon,
+)
 
-Number = Literal["singular", "plural"]
-NUMBERS: tuple[Number, Number] = ("singular", "plural")
 LABELS = {"singular": -1, "plural": -2}
 
-# --- English spelling -------------------------------------------------------------------------------------------------
-
-VOWELS = "aeiou"
-IRREGULAR_THIRD_PERSON = {"be": "is", "have": "has", "stomach": "stomachs"}
-PLAIN_S_AFTER_O = {"disco", "lasso", "memo", "photo", "solo", "tango"}
-
-
-def third_person(lemma: str) -> str:
-    """The third person singular present of a verb given by its lemma: ``carry`` gives ``carries``."""
-    if lemma in IRREGULAR_THIRD_PERSON:
-        return IRREGULAR_THIRD_PERSON[lemma]
-    before = lemma[-2:-1]
-    if lemma.endswith("y") and (before not in VOWELS or lemma.endswith("quy")):
-        return lemma[:-1] + "ies"
-    if lemma.endswith("z") and before in VOWELS:
-        return lemma + "zes"
-    if lemma.endswith(("s", "x", "z", "ch", "sh")):
-        return lemma + "es"
-    if lemma.endswith("o") and before not in VOWELS and lemma not in PLAIN_S_AFTER_O:
-        return lemma + "es"
-    return lemma + "s"
-
-
-# --- The lexicon ------------------------------------------------------------------------------------------------------
-
-
-class Forms(NamedTuple):
-    """A word in both numbers."""
-
-    singular: str
-    plural: str
-
-    def of(self, number: Number) -> str:
-        """The form of one number."""
-        return self.singular if number == "singular" else self.plural
-
-
-class Noun(NamedTuple):
-    """A row of ``nouns.csv``; ``class_`` says what kind of thing it names, the other files refer to it."""
-
-    singular: str
-    plural: str
-    class_: str
-    inflection: str
-
-
-class Predicate(NamedTuple):
-    """A row of ``predicates.csv``: a verb that agrees, and the rest of its phrase."""
-
-    kind: str
-    singular: str
-    plural: str
-    rest: str
-    subjects: tuple[str, ...]
-
-
-class Preposition(NamedTuple):
-    """A row of ``prepositions.csv``."""
-
-    preposition: str
-    subjects: tuple[str, ...]
-    objects: tuple[str, ...]
-
-
-class RelativeVerb(NamedTuple):
-    """A row of ``relative_verbs.csv``: a verb with an object, for relative clauses."""
-
-    singular: str
-    plural: str
-    past: str
-    subjects: tuple[str, ...]
-    objects: tuple[str, ...]
-
-
-class ComplementVerb(NamedTuple):
-    """A row of ``complement_verbs.csv``: a past tense that takes a clause without *that*."""
-
-    past: str
-    subjects: tuple[str, ...]
-
-
-class Determiner(NamedTuple):
-    """A row of ``determiners.csv``."""
-
-    singular: str
-    plural: str
-
-
-class Lexicon(NamedTuple):
-    """All words of a lexicon folder, each table in the order of its file."""
-
-    folder: Path
-    nouns: list[Noun]
-    predicates: list[Predicate]
-    prepositions: list[Preposition]
-    relative_verbs: list[RelativeVerb]
-    complement_verbs: list[ComplementVerb]
-    determiners: list[Determiner]
-
-
-TABLES: dict[str, Any] = {
-    "nouns": Noun,
-    "predicates": Predicate,
-    "prepositions": Preposition,
-    "relative_verbs": RelativeVerb,
-    "complement_verbs": ComplementVerb,
-    "determiners": Determiner,
-}
-KINDS = {
-    "kind": ("intransitive", "transitive", "adjective", "auxiliary", "long"),
-    "inflection": ("regular", "irregular"),
-}
-CLASSES = ("subjects", "objects")
-MAY_BE_EMPTY = ("rest",)
-NO_NUMBER = ("determiners",)  # "the" is singular and plural, and may be
-
-
-def _read_table(folder: Path, name: str) -> list[tuple[int, Any]]:
-    """The rows of one table with their line numbers."""
-    path = folder / f"{name}.csv"
-    row_type = TABLES[name]
-    columns = [field.rstrip("_") for field in row_type._fields]
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise LitmusError(f"{path}: there is no such file; a lexicon folder needs {name}.csv.") from None
-    except UnicodeDecodeError:
-        raise LitmusError(f"{path}: this file is not UTF-8; save it again as CSV UTF-8.") from None
-    reader = csv.reader(text.splitlines())
-    header = next(reader, [])
-    if header != columns:
-        raise LitmusError(f"{path}, line 1: the columns are {','.join(header)}; they must be {','.join(columns)}.")
-    rows = []
-    for cells in reader:
-        where = f"{path}, line {reader.line_num}"
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(columns):
-            raise LitmusError(f"{where}: {len(cells)} values for {len(columns)} columns; quote a value with a comma.")
-        values = dict(zip(columns, (" ".join(cell.split()) for cell in cells), strict=True))
-        for column, value in values.items():
-            if not value and column not in MAY_BE_EMPTY:
-                raise LitmusError(f"{where}: no value for {column}; fill it in.")
-            if column in KINDS and value not in KINDS[column]:
-                raise LitmusError(f"{where}: {column} is {value!r}; it must be one of {', '.join(KINDS[column])}.")
-            if column in NUMBERS and " " in value:
-                raise LitmusError(f"{where}: {column} is {value!r}; it must be a single word.")
-        rows.append((reader.line_num, row_type(*(tuple(v.split()) if c in CLASSES else v for c, v in values.items()))))
-    if not rows:
-        raise LitmusError(f"{path}: this table has no rows; add at least one.")
-    return rows
-
-
-def _check_numbers(path: Path, rows: list) -> None:
-    """No form may be singular in one row and plural in another (or in the same: *sheep*)."""
-    plurals = {row.plural for _, row in rows}
-    for line, row in rows:
-        if row.singular in plurals:
-            raise LitmusError(
-                f"{path}, line {line}: {row.singular!r} is both a singular and a plural form; "
-                "take a word whose forms differ."
-            )
-
-
-def read_lexicon(folder: Path) -> Lexicon:
-    """Reads and checks a lexicon folder (``data/lexicon/README.md`` describes the tables).
-
-    Raises LitmusError, naming file and line, for a missing file, unknown or missing columns, a missing value, a row
-    that stands twice, a form that is both singular and plural, and a class of nouns that ``nouns.csv`` does not have.
-    """
-    tables = {name: _read_table(folder, name) for name in TABLES}
-    known = {row.class_ for _, row in tables["nouns"]}
-    for name, rows in tables.items():
-        path = folder / f"{name}.csv"
-        seen: dict = {}
-        for line, row in rows:
-            if row in seen:
-                raise LitmusError(f"{path}, line {line}: the same row as line {seen[row]}; delete one.")
-            seen[row] = line
-            for column in CLASSES:
-                for class_ in getattr(row, column, ()):
-                    if class_ not in known:
-                        raise LitmusError(
-                            f"{path}, line {line}: {column} names the class {class_!r}, which no row of nouns.csv has; "
-                            f"known are {', '.join(sorted(known))}."
-                        )
-        if "singular" in TABLES[name]._fields and name not in NO_NUMBER:
-            _check_numbers(path, rows)
-    return Lexicon(folder, *([row for _, row in rows] for rows in tables.values()))
-
-
 # --- Frames -----------------------------------------------------------------------------------------------------------
-
-Deal = Callable[[Sequence[Any]], Any]
-
-
-def dealer(key: str) -> Deal:
-    """A function that picks from a list like a dealer of cards: every member once, in random order, then again.
-
-    ``key`` seeds it. Only ``random()`` is used, whose sequence Python promises to keep.
-    """
-    generator = random.Random(key)
-    decks: dict[tuple, list] = {}
-
-    def deal(words: Sequence[Any]) -> Any:
-        deck = decks.setdefault(tuple(words), [])
-        if not deck:
-            deck.extend(sorted(words, key=lambda _: generator.random()))
-        return deck.pop()
-
-    return deal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,7 +61,6 @@ INANIMATE = ("message", "picture", "text")
 THE = Determiner("the", "the")
 PLAIN = ("adjective", "verb")
 MIXED = ("adjective", "auxiliary", "verb")  # two thirds of the verbs that BLiMP tests are auxiliaries
-ANY_INFLECTION = KINDS["inflection"]
 
 
 def _row(lexicon: Lexicon, deal: Deal, table: str, wanted: str, fits: Callable[[Any], bool]) -> Any:
@@ -276,7 +75,7 @@ def _noun(
     lexicon: Lexicon,
     deal: Deal,
     classes: Sequence[str],
-    inflections: Sequence[str] = ANY_INFLECTION,
+    inflections: Sequence[str] = INFLECTIONS,
     other_than: Noun | None = None,
 ) -> Noun:
     wanted = f"{' or '.join(inflections)} noun of the class {' or '.join(classes)}"
@@ -323,7 +122,7 @@ def _simple(
     lexicon: Lexicon,
     deal: Deal,
     subjects: Sequence[str],
-    inflections: Sequence[str] = ANY_INFLECTION,
+    inflections: Sequence[str] = INFLECTIONS,
     blimp: bool = False,
 ) -> Frame:
     subject = _noun(lexicon, deal, subjects, inflections)
@@ -549,20 +348,52 @@ def _main() -> None:
     """Each kind of items is a command of its own."""
 
 
+LEXICON = paths.DATA / "lexicon"
+SENTENCES = paths.DATA / "items" / "long_distance" / "sentences.tsv"
+COUNTS = LEXICON / "counts.csv"
+Seed = Annotated[int, typer.Option(help="Another seed gives another choice of words.")]
+Words = Annotated[Path, typer.Option("--lexicon", help="Folder of the word lists.")]
+
+
 @app.command()
 def agreement(
     out: Annotated[Path, typer.Option(help="Folder for the JSONL files; files of the same name are replaced.")],
     pairs: Annotated[int, typer.Option(help=f"Pairs per construction, a multiple of {BALANCE}.")] = 320,
-    seed: Annotated[int, typer.Option(help="Another seed gives another choice of words.")] = 0,
-    lexicon: Annotated[Path, typer.Option(help="Folder of the word lists.")] = paths.DATA / "lexicon",
+    seed: Seed = 0,
+    lexicon: Words = LEXICON,
 ) -> None:
     """Subject-verb agreement: one file of minimal pairs per construction."""
-    try:
+    with told():
         written = write_agreement(out, read_lexicon(lexicon), pairs, seed)
+        typer.echo(f"wrote {len(written)} files of {pairs} pairs to {out}")
+
+
+@app.command()
+def long_distance(
+    out: Annotated[Path, typer.Option(help="The file to write, in the format of Gulordava et al.; it is replaced.")],
+    variants: Annotated[int, typer.Option(help="Nonsense variants of each sentence.")] = nonsense.VARIANTS,
+    seed: Seed = 0,
+    sentences: Annotated[Path, typer.Option(help="Tagged sentences to make variants of.")] = SENTENCES,
+    counts: Annotated[Path, typer.Option(help="Counts of forms, for the column freq.")] = COUNTS,
+    lexicon: Words = LEXICON,
+) -> None:
+    """Long-distance agreement: sentences written by hand, each with nonsense variants."""
+    with told():
+        originals = nonsense.read_originals(sentences)
+        found = nonsense.read_counts(counts)
+        rows = nonsense.long_distance_rows(originals, read_lexicon(lexicon), found, variants, seed)
+        nonsense.write_long_distance(out, rows)
+        typer.echo(f"wrote {len(rows) // 2} pairs to {out}")
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """What a person can mend is one line on the error stream and exit code 2."""
+    try:
+        yield
     except (LitmusError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    typer.echo(f"wrote {len(written)} files of {pairs} pairs to {out}")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from lib.errors import LitmusError
+from lib.lexicon import dealer, read_lexicon
 from lib.paths import DATA
-from lib.templates import BLIMP, CONSTRUCTIONS, PARADIGMS, agreement_pairs, dealer, read_lexicon, write_agreement
+from lib.templates import BLIMP, CONSTRUCTIONS, PARADIGMS, agreement_pairs, write_agreement
 
 ITEMS = DATA / "items" / "agreement"
 LEXICON = DATA / "lexicon"

@@ -1,0 +1,329 @@
+"""The words that test sentences are made of: tables that anyone can edit, read and checked.
+
+A lexicon is a folder of small CSV files (``data/lexicon/README.md`` describes them). Reading it refuses, with file and
+line, what would make sentences ungrammatical or pairs that test nothing.
+"""
+
+import csv
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from lib.errors import LitmusError
+
+Number = Literal["singular", "plural"]
+NUMBERS: tuple[Number, Number] = ("singular", "plural")
+
+# --- English spelling -------------------------------------------------------------------------------------------------
+
+VOWELS = "aeiou"
+IRREGULAR_THIRD_PERSON = {"be": "is", "have": "has", "stomach": "stomachs"}
+PLAIN_S_AFTER_O = {"disco", "lasso", "memo", "photo", "solo", "tango"}
+
+
+def third_person(lemma: str) -> str:
+    """The third person singular present of a verb given by its lemma: ``carry`` gives ``carries``."""
+    if lemma in IRREGULAR_THIRD_PERSON:
+        return IRREGULAR_THIRD_PERSON[lemma]
+    before = lemma[-2:-1]
+    if lemma.endswith("y") and (before not in VOWELS or lemma.endswith("quy")):
+        return lemma[:-1] + "ies"
+    if lemma.endswith("z") and before in VOWELS:
+        return lemma + "zes"
+    if lemma.endswith(("s", "x", "z", "ch", "sh")):
+        return lemma + "es"
+    if lemma.endswith("o") and before not in VOWELS and lemma not in PLAIN_S_AFTER_O:
+        return lemma + "es"
+    return lemma + "s"
+
+
+# --- The lexicon ------------------------------------------------------------------------------------------------------
+
+
+class Forms(NamedTuple):
+    """A word in both numbers."""
+
+    singular: str
+    plural: str
+
+    def of(self, number: Number) -> str:
+        """The form of one number."""
+        return self.singular if number == "singular" else self.plural
+
+
+class Noun(NamedTuple):
+    """A row of ``nouns.csv``; ``class_`` says what kind of thing it names, the other files refer to it."""
+
+    singular: str
+    plural: str
+    class_: str
+    inflection: str
+
+
+class Predicate(NamedTuple):
+    """A row of ``predicates.csv``: a verb that agrees, and the rest of its phrase."""
+
+    kind: str
+    singular: str
+    plural: str
+    rest: str
+    subjects: tuple[str, ...]
+
+
+class Preposition(NamedTuple):
+    """A row of ``prepositions.csv``."""
+
+    preposition: str
+    subjects: tuple[str, ...]
+    objects: tuple[str, ...]
+
+
+class RelativeVerb(NamedTuple):
+    """A row of ``relative_verbs.csv``: a verb with an object, for relative clauses."""
+
+    singular: str
+    plural: str
+    past: str
+    subjects: tuple[str, ...]
+    objects: tuple[str, ...]
+
+
+class ComplementVerb(NamedTuple):
+    """A row of ``complement_verbs.csv``: a past tense that takes a clause without *that*."""
+
+    past: str
+    subjects: tuple[str, ...]
+
+
+class Determiner(NamedTuple):
+    """A row of ``determiners.csv``."""
+
+    singular: str
+    plural: str
+
+
+class ContentWord(NamedTuple):
+    """A row of ``content_words.csv``: a word in all its forms, for nonsense sentences (``lib.nonsense``)."""
+
+    kind: str
+    plain: str
+    s: str
+    past: str
+    participle: str
+    ing: str
+
+
+class Modifier(NamedTuple):
+    """A row of ``modifiers.csv``: a phrase after a noun, with a singular noun of its own."""
+
+    modifier: str
+    nouns: tuple[str, ...]
+
+
+class Event(NamedTuple):
+    """A row of ``events.csv``: something that one can do once or as a habit, in all forms that show tense."""
+
+    plain: str
+    singular: str
+    past: str
+    rest: str
+    subjects: tuple[str, ...]
+
+
+class TemporalAdverb(NamedTuple):
+    """A row of ``temporal_adverbs.csv``: a time that lies in the past, the present or the future."""
+
+    tense: str
+    adverb: str
+
+
+class Lexicon(NamedTuple):
+    """All words of a lexicon folder, each table in the order of its file."""
+
+    folder: Path
+    nouns: list[Noun]
+    predicates: list[Predicate]
+    prepositions: list[Preposition]
+    relative_verbs: list[RelativeVerb]
+    complement_verbs: list[ComplementVerb]
+    determiners: list[Determiner]
+    content_words: list[ContentWord]
+    modifiers: list[Modifier]
+    events: list[Event]
+    temporal_adverbs: list[TemporalAdverb]
+
+
+TABLES: dict[str, Any] = {
+    "nouns": Noun,
+    "predicates": Predicate,
+    "prepositions": Preposition,
+    "relative_verbs": RelativeVerb,
+    "complement_verbs": ComplementVerb,
+    "determiners": Determiner,
+    "content_words": ContentWord,
+    "modifiers": Modifier,
+    "events": Event,
+    "temporal_adverbs": TemporalAdverb,
+}
+INFLECTIONS = ("regular", "irregular")
+TENSES = ("past", "present", "future")
+VERB_FORMS = ("plain", "s", "past", "participle", "ing")
+FORMS_OF: dict[str, tuple[str, ...]] = {
+    "noun": ("plain", "s"),
+    "mass noun": ("plain",),
+    "clause noun": ("plain", "s"),
+    "transitive verb": VERB_FORMS,
+    "intransitive verb": VERB_FORMS,
+    "adjective": ("plain",),
+    "adverb": ("plain",),
+}
+"""The kinds of content words and the forms each has; ``s`` is a noun's plural or a verb's third person singular."""
+
+ALLOWED: dict[str, dict[str, tuple[str, ...]]] = {
+    "predicates": {"kind": ("intransitive", "transitive", "adjective", "auxiliary", "long")},
+    "nouns": {"inflection": INFLECTIONS},
+    "content_words": {"kind": tuple(FORMS_OF)},
+    "temporal_adverbs": {"tense": TENSES},
+}
+CLASSES = ("subjects", "objects", "nouns")
+SINGLE_WORDS = (*NUMBERS, *VERB_FORMS)
+MAY_BE_EMPTY = {"predicates": ("rest",), "events": ("rest",), "content_words": VERB_FORMS[1:]}
+NO_NUMBER = ("determiners", "events")  # "the" is singular and plural, and may be; an event has no plural
+
+
+def read_rows(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[tuple[int, dict[str, str]]]:
+    """The rows of a table in UTF-8 with their line numbers, blank ones left out and white space tidied.
+
+    Raises LitmusError naming file and line: no such file, another encoding, other columns, a row with more or fewer
+    values, no rows at all.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise LitmusError(f"{path}: there is no such file; a lexicon folder needs {path.name}.") from None
+    except UnicodeDecodeError:
+        raise LitmusError(f"{path}: this file is not UTF-8; save it again as CSV UTF-8.") from None
+    except OSError as error:
+        raise LitmusError(f"{path} cannot be read ({error.strerror}); name a file.") from None
+    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    header = next(reader, [])
+    if header != list(columns):
+        raise LitmusError(f"{path}, line 1: the columns are {','.join(header)}; they must be {','.join(columns)}.")
+    rows = []
+    for cells in reader:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(columns):
+            raise LitmusError(
+                f"{path}, line {reader.line_num}: {len(cells)} values for {len(columns)} columns; "
+                "quote a value with a comma."
+            )
+        rows.append((reader.line_num, dict(zip(columns, (" ".join(cell.split()) for cell in cells), strict=True))))
+    if not rows:
+        raise LitmusError(f"{path}: this table has no rows; add at least one.")
+    return rows
+
+
+def _read_table(folder: Path, name: str) -> list[tuple[int, Any]]:
+    """The rows of one table with their line numbers."""
+    path = folder / f"{name}.csv"
+    row_type = TABLES[name]
+    rows = []
+    for line, values in read_rows(path, [field.rstrip("_") for field in row_type._fields]):
+        where = f"{path}, line {line}"
+        for column, value in values.items():
+            allowed = ALLOWED.get(name, {}).get(column)
+            if not value and column not in MAY_BE_EMPTY.get(name, ()):
+                raise LitmusError(f"{where}: no value for {column}; fill it in.")
+            if allowed and value not in allowed:
+                raise LitmusError(f"{where}: {column} is {value!r}; it must be one of {', '.join(allowed)}.")
+            if column in SINGLE_WORDS and " " in value:
+                raise LitmusError(f"{where}: {column} is {value!r}; it must be a single word.")
+        rows.append((line, row_type(*(tuple(v.split()) if c in CLASSES else v for c, v in values.items()))))
+    return rows
+
+
+def _check_content_words(path: Path, rows: list[tuple[int, ContentWord]]) -> None:
+    """Every form that a kind has and no other, and verbs whose plain form is nothing else."""
+    for line, row in rows:
+        for form in VERB_FORMS:
+            if (form in FORMS_OF[row.kind]) != bool(getattr(row, form)):
+                which = ", ".join(FORMS_OF[row.kind])
+                raise LitmusError(f"{path}, line {line}: {row.plain!r} is a {row.kind}, which has the forms {which}.")
+    verbs = [(line, row) for line, row in rows if row.past]
+    _check_tense(path, verbs)
+    _check_numbers(path, [(line, Forms(row.s, row.plain)) for line, row in verbs])
+    nouns = [(line, Forms(row.plain, row.s)) for line, row in rows if row.s and not row.past]
+    _check_numbers(path, nouns)
+
+
+def _check_tense(path: Path, rows: Sequence[tuple[int, ContentWord | Event]]) -> None:
+    """No verb whose past is its plain form (*put*): after a singular subject that form is good English."""
+    for line, row in rows:
+        if row.plain == row.past:
+            raise LitmusError(
+                f"{path}, line {line}: {row.plain!r} is both the plain and the past form; take a verb that differs."
+            )
+
+
+def _check_numbers(path: Path, rows: list) -> None:
+    """No form may be singular in one row and plural in another (or in the same: *sheep*)."""
+    plurals = {row.plural for _, row in rows}
+    for line, row in rows:
+        if row.singular in plurals:
+            raise LitmusError(
+                f"{path}, line {line}: {row.singular!r} is both a singular and a plural form; "
+                "take a word whose forms differ."
+            )
+
+
+def read_lexicon(folder: Path) -> Lexicon:
+    """Reads and checks a lexicon folder (``data/lexicon/README.md`` describes the tables).
+
+    Raises LitmusError, naming file and line, for a missing file, unknown or missing columns, a missing value, a row
+    that stands twice, a form that is both singular and plural, and a class of nouns that ``nouns.csv`` does not have.
+    """
+    tables = {name: _read_table(folder, name) for name in TABLES}
+    known = {row.class_ for _, row in tables["nouns"]}
+    for name, rows in tables.items():
+        path = folder / f"{name}.csv"
+        seen: dict = {}
+        for line, row in rows:
+            if row in seen:
+                raise LitmusError(f"{path}, line {line}: the same row as line {seen[row]}; delete one.")
+            seen[row] = line
+            for column in CLASSES:
+                for class_ in getattr(row, column, ()):
+                    if class_ not in known:
+                        raise LitmusError(
+                            f"{path}, line {line}: {column} names the class {class_!r}, which no row of nouns.csv has; "
+                            f"known are {', '.join(sorted(known))}."
+                        )
+        if "singular" in TABLES[name]._fields and name not in NO_NUMBER:
+            _check_numbers(path, rows)
+    _check_content_words(folder / "content_words.csv", tables["content_words"])
+    _check_tense(folder / "events.csv", tables["events"])
+    return Lexicon(folder, *([row for _, row in rows] for rows in tables.values()))
+
+
+# --- Drawing words ----------------------------------------------------------------------------------------------------
+
+Deal = Callable[[Sequence[Any]], Any]
+
+
+def dealer(key: str) -> Deal:
+    """A function that picks from a list like a dealer of cards: every member once, in random order, then again.
+
+    ``key`` seeds it. Only ``random()`` is used, whose sequence Python promises to keep.
+    """
+    generator = random.Random(key)
+    decks: dict[tuple, list] = {}
+
+    def deal(words: Sequence[Any]) -> Any:
+        deck = decks.setdefault(tuple(words), [])
+        if not deck:
+            deck.extend(sorted(words, key=lambda _: generator.random()))
+        return deck.pop()
+
+    return deal
