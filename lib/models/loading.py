@@ -1,4 +1,4 @@
-"""From a name to a model: bundled, listed in ``data/models.csv``, on the hub, or in a folder."""
+"""From a name to a model: bundled, listed in ``data/models.csv``, on the hub, in a folder, or in a checkpoint file."""
 
 import json
 import pickle
@@ -11,10 +11,11 @@ import torch
 import transformers
 
 from lib.errors import LitmusError
-from lib.models import bundled
+from lib.models import bundled, checkpoints
 from lib.models.causal import CausalModel
 from lib.models.hushed import hushed
 from lib.models.masked import MaskedModel
+from lib.models.recurrent import RecurrentModel, StartState
 from lib.paths import DATA
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -28,18 +29,24 @@ def load(
     device: str = "auto",
     dtype: str = "float32",
     trust_remote_code: bool = False,
-) -> MaskedModel | CausalModel:
+    start_state: StartState = "eos",
+    vocabulary: str = "",
+) -> MaskedModel | CausalModel | RecurrentModel:
     """The model of that name, ready to fill and score.
 
-    ``name`` is a bundled name, a name in ``data/models.csv``, a folder, or a hub id (then ``revision`` counts).
-    ``device`` ``auto`` takes a GPU where there is one. ``trust_remote_code`` runs code that comes with a model: off
-    unless asked for. Raises LitmusError for whatever cannot give scores that mean something: an unknown name, a model of
-    another kind, weights without a trained head, a tokenizer that does not fit.
+    ``name`` is a bundled name, a name in ``data/models.csv``, a folder, the file of a recurrent checkpoint, or a hub id (then
+    ``revision`` counts). ``device`` ``auto`` takes a GPU where there is one. ``trust_remote_code`` runs code that comes with a
+    model: off unless asked for. ``start_state`` (see ``RecurrentModel``) and ``vocabulary``, the word list where it is not the
+    ``vocab.txt`` beside the weights, are for recurrent models only. Raises LitmusError for whatever cannot give scores that mean
+    something: an unknown name, a model of another kind, weights without a trained head, a tokenizer that does not fit.
     """
     source = source_of(name)
     found_device = device_of(device)
     if dtype not in DTYPES:
         raise LitmusError(f"'{dtype}' is no dtype that Litmus loads; choose one of {', '.join(DTYPES)}.")
+    if checkpoint := checkpoints.find(source):
+        words = Path(vocabulary).expanduser() if vocabulary else checkpoint.file.with_name("vocab.txt")
+        return _recurrent(name, revision, checkpoint, words, start_state, found_device, DTYPES[dtype])
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     shown = name if source == name else f"{name} ({source})"
     with hushed():
@@ -60,6 +67,27 @@ def load(
     network = _told(name, lambda: network.eval().to(found_device))
     _check_outlook(name, family, network)
     return family(name=name, revision=revision, network=network, tokenizer=tokenizer)
+
+
+def _recurrent(
+    name: str,
+    revision: str,
+    checkpoint: checkpoints.Checkpoint,
+    word_list: Path,
+    start_state: StartState,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> RecurrentModel:
+    """A recurrent model of a checkpoint, tried once. Raises LitmusError as ``load`` does."""
+    network = checkpoints.read_network(checkpoint)
+    vocabulary = checkpoints.read_vocabulary(word_list, network.encoder.num_embeddings)
+    network = _told(name, lambda: network.to(device, dtype))
+    first = _told(name, lambda: network(torch.zeros(1, 2, dtype=torch.long, device=device))[0])
+    if first.isnan().any():
+        raise LitmusError(
+            f"{name} gives no numbers in {dtype} on {device}; load it as float32, and if it was, get it again."
+        )
+    return RecurrentModel(name, revision, network, vocabulary, start_state)
 
 
 def listed() -> pd.DataFrame:
@@ -84,7 +112,7 @@ def listed() -> pd.DataFrame:
 
 
 def source_of(name: str) -> str:
-    """Where transformers finds a model: a folder on disk or a hub id."""
+    """Where a model is found: a folder on disk, the file of a recurrent checkpoint, or a hub id."""
     if name in bundled.NAMES:
         return str(bundled.folder(name))
     table = listed().set_index("name")["source"]
@@ -94,12 +122,19 @@ def source_of(name: str) -> str:
         raise LitmusError(
             "A model has a name, and this one is empty; name a model of data/models.csv, a folder, or a hub id."
         )
+    if checkpoints.find(source):
+        return str(path)
     if path.is_dir() and not (path / "config.json").is_file():
-        raise LitmusError(f"The folder {source} has no config.json, so it is no model folder; check the path.")
+        raise LitmusError(
+            f"The folder {source} has no config.json, so it is no model folder, and no weights (.pt, .safetensors) with a "
+            "vocab.txt beside them, so it is no recurrent checkpoint; check the path."
+        )
     if path.is_dir():
         return str(path)
     if path.exists():
-        raise LitmusError(f"{source} is a file, not a model folder; name the folder that holds config.json.")
+        raise LitmusError(
+            f"{source} is a file, not a model folder; name the folder that holds config.json, or a .pt file."
+        )
     if source.startswith((".", "/", "~")) or source.count("/") > 1:
         raise LitmusError(f"There is no model folder {source}; check the path.")
     return source
