@@ -133,8 +133,8 @@ def converted(table: pd.DataFrame, format: Format) -> pd.DataFrame:
             f"{first.file}, line {first.line}: the sentences do not differ in exactly one word, so the word-focused "
             "format cannot hold them; write them sentence-focused."
         )
-    good, bad = ([_words(sentence) for sentence in table[name]] for name in ("sentence_good", "sentence_bad"))
-    at = [_different(a, b)[0] if a != b else len(_words(left))
+    good, bad = ([ascii_words(sentence) for sentence in table[name]] for name in ("sentence_good", "sentence_bad"))
+    at = [_different(a, b)[0] if a != b else len(ascii_words(left))
           for a, b, left in zip(good, bad, table["left"], strict=True)]  # fmt: skip
     pairs.insert(1, "form", [words[i] for words, i in zip(good, at, strict=True)])
     pairs.insert(2, "form_alt", [words[i] for words, i in zip(bad, at, strict=True)])
@@ -323,7 +323,7 @@ def _at_gap(row: Row, wrong: str, where: str, where_wrong: str = "") -> dict[str
             "before the target."
         )
     for form, place in ((row["form"], where), (wrong, where_wrong or where)):
-        if len(_words(form)) != 1 or _words(form) != [form] or form == END:
+        if len(ascii_words(form)) != 1 or ascii_words(form) != [form] or form == END:
             raise LitmusError(f"{place}: the form '{form}' is not one word; forms stand alone, without spaces.")
     at = int(before)
     left, right = " ".join(words[:at]), " ".join(words[at + 1 :])
@@ -350,14 +350,14 @@ def _different(good: Sequence[str], bad: Sequence[str]) -> list[int]:
     return [i for i, (a, b) in enumerate(zip(good, bad, strict=False)) if a != b]
 
 
-def _words(text: str) -> list[str]:
+def ascii_words(text: str) -> list[str]:
     """Words between ASCII white space; other spaces are part of a word, as in the vocabularies of word-level models."""
     return [word for word in re.split(f"[{ASCII_SPACE}]+", text) if word]
 
 
 def _sentence_words(sentence: str, where: str) -> list[str]:
     """The words of a sentence without the ``<eos>`` that may end it. Raises LitmusError where nothing is left."""
-    words = _words(sentence)
+    words = ascii_words(sentence)
     words = words[:-1] if words[-1:] == [END] else words
     if END in words:
         raise LitmusError(f"{where}: {END} stands inside the sentence; it may stand at the end only.")
@@ -368,7 +368,7 @@ def _sentence_words(sentence: str, where: str) -> list[str]:
 
 def _ends(row: dict[str, Any]) -> bool:
     """Whether a pair's sentences end in ``<eos>`` in the file."""
-    return _words(str(row.get("sent", "")))[-1:] == [END]
+    return ascii_words(str(row.get("sent", "")))[-1:] == [END]
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, Row]]]:

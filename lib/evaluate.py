@@ -1,0 +1,353 @@
+"""Minimal pairs from any file of ``lib.formats``, judged by any model: at the target word, or as whole sentences.
+
+``evaluate`` gives one row a pair, ``summary`` one row a pattern, and ``python -m lib.evaluate`` both, for people who live in
+the shell::
+
+    python -m lib.evaluate --data pairs.tab --model gpt2 | cut -f1-4 | column -t -s "$(printf '\\t')"
+
+Three modes, after the evaluation scripts of Gulordava et al. (2018) and its followers. *target-word*: how probable are both
+forms after all that precedes them? *masked-target*: how probable are they in their place, with all around them (masked
+models)? *whole-sentence*: how probable are both sentences, token by token?
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+import typer
+
+from lib import formats
+from lib.errors import LitmusError
+from lib.items import sample
+from lib.say import did_you_mean
+
+Mode = Literal["target-word", "masked-target", "whole-sentence"]
+MODES = get_args(Mode)
+AT_TARGET = ["correct", "pattern", "good", "bad", "log_probability_good", "log_probability_bad", "prediction",
+             "prediction_log_probability", "rank_good", "rank_bad"]  # fmt: skip
+AS_SENTENCES = ["correct", "pattern", "sentence_good", "sentence_bad", "log_probability_good", "log_probability_bad",
+                "tokens_good", "tokens_bad"]  # fmt: skip
+ALWAYS = ["tie", "scorable", "reason", "item", "line"]
+
+
+def mode_for(family: str, start_state: str, pairs: pd.DataFrame, mode: str = "auto") -> Mode:
+    """The mode that ``mode`` means for a family of models, refused in words where it makes no sense.
+
+    ``auto``: at the target where every pair differs in one word (masked where the model is masked), else whole sentences.
+    """
+    at_target: Mode = "masked-target" if family == "masked" else "target-word"
+    if mode == "auto":
+        return at_target if (pairs["good"] != "").all() else "whole-sentence"
+    if mode not in MODES:
+        raise LitmusError(f"'{mode}' is no mode{did_you_mean(mode, MODES)}; choose one of auto, {', '.join(MODES)}.")
+    if mode == "target-word" and family == "masked":
+        raise LitmusError(
+            "A masked model reads both sides, so it would see the target word it is asked about; choose masked-target or "
+            "whole-sentence."
+        )
+    if mode == "masked-target" and family != "masked":
+        raise LitmusError(
+            f"A {family} model reads only what comes before a word, so there is nothing to mask; choose target-word or "
+            "whole-sentence."
+        )
+    if mode == "whole-sentence" and start_state == "carry":
+        raise LitmusError(
+            "With the start state carry the two sentences of a pair would not start alike; choose target-word, or the start "
+            "state eos or zero."
+        )
+    return mode  # type: ignore[return-value]
+
+
+def evaluate(
+    model: Any,
+    pairs: pd.DataFrame,
+    mode: str = "auto",
+    start_token: str = "default",
+    target_policy: str = "single_token",
+    masked_method: str = "within_word_l2r",
+    reduction: str = "sum",
+    store: Any = None,
+) -> pd.DataFrame:
+    """``pairs`` (from ``lib.formats.read``) with a model's judgement on each, in their order.
+
+    New columns: ``log_probability_good``, ``log_probability_bad`` (natural log; of the form, or of the sentence by
+    ``reduction``), ``margin``, ``tie``, ``scorable``, ``reason`` (why not), ``correct`` (1 or 0, NaN when unscorable; a tie is
+    not correct). At a target also ``rank_good``, ``rank_bad``, ``prediction`` and ``prediction_log_probability`` (the model's
+    own likeliest vocabulary item there); for sentences ``tokens_good`` and ``tokens_bad``. And the choices: ``mode``,
+    ``start_state`` (recurrent models), ``start_token`` (``default``: never at a target, auto for sentences), and
+    ``target_policy`` and ``mass_arithmetic`` (targets) or ``masked_method`` and ``reduction`` (sentences), ``dtype``.
+
+    A pair that differs in several words has no target: at a target its reason is ``several_words``. With the start state
+    ``carry`` the state runs on in the order of ``pairs``, through each sentence as its file has it.
+    """
+    start_state = model.identity.get("start_state", "")
+    found_mode = mode_for(model.family, start_state, pairs, mode)
+    index, pairs = pairs.index, pairs.reset_index(drop=True)
+    if found_mode == "whole-sentence":
+        chosen = "auto" if start_token == "default" else start_token
+        judged = _sentences(model, pairs, chosen, masked_method, reduction, store)
+    else:
+        chosen = "never" if start_token == "default" else start_token
+        judged = _targets(model, pairs, chosen, target_policy, store)
+    own = [column for column in pairs if column not in judged]
+    return pd.concat([pairs[own], judged.assign(mode=found_mode, start_state=start_state)], axis=1).set_index(index)
+
+
+def _sentences(
+    model: Any, pairs: pd.DataFrame, start_token: str, masked_method: str, reduction: str, store: Any
+) -> pd.DataFrame:
+    from lib import sentences
+
+    table = pd.DataFrame({"good": pairs["sentence_good"], "bad": pairs["sentence_bad"]})
+    judged = sentences.minimal_pairs(model, table, start_token, masked_method, reduction, store)  # type: ignore[arg-type]
+    return judged.drop(columns=["good", "bad"])
+
+
+def _targets(model: Any, pairs: pd.DataFrame, start_token: str, target_policy: str, store: Any) -> pd.DataFrame:
+    from lib import metrics, scoring
+    from lib.models import Gap
+
+    has_target = (pairs["good"] != "").to_numpy()
+    asked = pairs[has_target]
+    forms = [*asked["good"], *asked["bad"]]
+    if model.identity.get("start_state") == "carry":
+        fills = _in_order(model, asked, forms, target_policy)
+    else:
+        gaps = [Gap(left, right) for left, right in zip(asked["left"], asked["right"], strict=True)]
+        fills = scoring.fill(model, gaps, forms, start_token, target_policy, store=store)  # type: ignore[arg-type]
+    judged = metrics.minimal_pairs(fills, asked["good"].tolist(), asked["bad"].tolist())
+    likeliest = fills.values["likeliest"][fills.context_of, 0]
+    spelled = iter(model.spelling([int(token) for token in likeliest if token >= 0]))
+    judged["prediction"] = [next(spelled) if token >= 0 else "" for token in likeliest]
+    judged["prediction_log_probability"] = fills.values["likeliest_log_probability"][fills.context_of, 0].astype(float)
+    for rank in ("rank_good", "rank_bad"):
+        judged[rank] = judged[rank].mask(judged[rank] == 0).astype("Int64")  # 0: no rank
+    judged = pd.concat([judged.set_index(asked.index), _without_target(pairs[~has_target], judged)]).sort_index()
+    return judged.astype({"tie": bool, "scorable": bool}).assign(**fills.choices)
+
+
+def _without_target(pairs: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
+    """Pairs that differ in several words, or in none, in the columns of those that were judged at their target."""
+    blank = pd.DataFrame(index=pairs.index, columns=judged.columns).astype(judged.dtypes.drop(["tie", "scorable"]))
+    same = pairs["sentence_good"] == pairs["sentence_bad"]
+    reasons = np.where(same, "identical", "several_words").astype(object)
+    return blank.assign(tie=False, scorable=False, prediction="", reason=reasons)
+
+
+def _in_order(model: Any, pairs: pd.DataFrame, forms: Sequence[str], target_policy: str) -> Any:
+    """What ``scoring.fill`` gives, from sentences read one after the other (the start state ``carry``)."""
+    from lib import scoring
+    from lib.models import Gap
+
+    if target_policy != "single_token":
+        raise LitmusError(f"With the start state carry a form is one word; '{target_policy}' needs eos or zero.")
+    sentences = pairs["sent"].tolist() if "sent" in pairs else pairs["sentence_good"].tolist()
+    before = [len(formats.ascii_words(left)) for left in pairs["left"]]
+    distinct = list(dict.fromkeys(forms))
+    words = {position: [model.word(form, position) for form in distinct] for position in scoring.POSITIONS}
+    contexts = [Gap(left, "") for left in pairs["left"]]
+    values = scoring.blank(len(contexts), scoring.record(len(distinct), 0, 0))
+    reasons = np.full(len(contexts), "", dtype=object)
+    for batch in model.at(sentences, before):
+        if batch.log_probabilities is None:
+            reasons[batch.rows] = batch.reason
+            continue
+        for row, distribution in zip(batch.rows, batch.log_probabilities, strict=True):
+            found = words[scoring.position_of(contexts[row])]
+            values[row] = scoring.read_off(distribution[None], found, values.dtype)[0]
+    choices = {"start_token": "", "target_policy": target_policy, "dtype": model.identity["dtype"],
+               "mass_arithmetic": "float64"}  # fmt: skip
+    return scoring.Fills(
+        contexts, np.arange(len(contexts)), reasons, scoring.form_table(words), values, model.vocabulary_size, choices
+    )
+
+
+def recorded(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Pairs judged by numbers that the file itself gives for each form: a recorded log-probability, a frequency.
+
+    ``column`` holds the right form's number, ``COLUMN_alt`` the wrong one's. New columns ``score_good``, ``score_bad`` and
+    those of a judgement. Raises LitmusError for a column that the file does not have.
+    """
+    if column not in pairs:
+        raise LitmusError(
+            f"There is no column '{column}' in {pairs['file'].iloc[0]}{did_you_mean(column, map(str, pairs.columns))}; "
+            "name one whose numbers belong to the forms."
+        )
+    other = f"{column}_alt" if f"{column}_alt" in pairs else column
+    good, bad = (pd.to_numeric(pairs[name], errors="coerce").astype(float) for name in (column, other))
+    margin = good - bad
+    scorable = np.isfinite(margin)
+    return pairs.assign(
+        score_good=good, score_bad=bad, margin=margin, tie=scorable & (margin == 0), scorable=scorable,
+        reason=np.where(scorable, "", "no_number"), correct=np.where(scorable, (margin > 0).astype(float), np.nan),
+        mode=f"column {column}",
+    )  # fmt: skip
+
+
+def summary(judged: pd.DataFrame, by: Sequence[str] = ("pattern",)) -> pd.DataFrame:
+    """Accuracy of each pattern, or of each value of the columns ``by``.
+
+    Columns: those of ``by``, ``metric``, ``n`` (pairs), ``scored``, ``value``, ``low``, ``high`` (Wilson, 95 %), ``ties``,
+    ``coverage`` (share of pairs scored).
+    """
+    from lib import metrics
+
+    if missing := [column for column in by if column not in judged]:
+        known = did_you_mean(missing[0], map(str, judged.columns))
+        raise LitmusError(
+            f"There is no column '{missing[0]}'{known} to summarise by; the file's own columns are there."
+        )
+    return metrics.summarise_pairs(judged, by).assign(metric="accuracy")
+
+
+def by_word(model: Any, judged: pd.DataFrame, start_token: str = "default", masked_method: str = "within_word_l2r",
+            store: Any = None) -> pd.DataFrame:  # fmt: skip
+    """Both sentences of every pair, word by word: what a whole-sentence score is made of.
+
+    Columns: ``item``, ``pattern``, ``which`` (good or bad), ``position``, ``word``, ``pieces``, ``log_probability``, ``bits``.
+    """
+    from lib import sentences
+
+    chosen = "auto" if start_token == "default" else start_token
+    both = [*judged["sentence_good"], *judged["sentence_bad"]]
+    scores = sentences.score(model, both, chosen, masked_method, store)  # type: ignore[arg-type]
+    tables = []
+    for which, scored in (("good", scores[: len(judged)]), ("bad", scores[len(judged) :])):
+        for row, found in zip(judged.itertuples(), scored, strict=True):
+            tables.append(sentences.words(found).assign(item=row.item, pattern=row.pattern, which=which))
+    columns = ["item", "pattern", "which", "position", "word", "pieces", "log_probability", "bits"]
+    return pd.concat(tables)[columns].reset_index(drop=True)
+
+
+def sampled(pairs: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
+    """At most ``limit`` pairs of each pattern (0: all), drawn by ``seed``, in file order."""
+    groups = [sample(group, limit, "seeded", seed) for _, group in pairs.groupby("pattern", sort=False)]
+    return pd.concat(groups).sort_index()
+
+
+def rows_of(judged: pd.DataFrame) -> pd.DataFrame:
+    """The columns that the command prints, those to read first, the choices last."""
+    first = [column for column in AT_TARGET if column in judged]
+    if "tokens_good" in judged:
+        first = AS_SENTENCES
+    if "score_good" in judged:
+        first = ["correct", "pattern", "good", "bad", "score_good", "score_bad"]
+    choices = ["mode", "start_state", "start_token", "target_policy", "masked_method", "reduction", "dtype"]
+    return judged[[*first, *ALWAYS, *(choice for choice in choices if choice in judged)]]
+
+
+def plain(table: pd.DataFrame) -> str:
+    """A table as ``cut`` and ``column`` like it: a header, tabs, one line a row, no quotation marks around cells."""
+    cells = table.astype(object).where(table.notna(), "")
+    if "correct" in cells:
+        cells["correct"] = [int(value) if value != "" else "" for value in cells["correct"]]
+    lines = [table.columns, *cells.itertuples(index=False)]
+    return "".join("\t".join(_cell(value) for value in line) + "\n" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    return " ".join(str(value).split()) if any(space in str(value) for space in "\t\n\r") else str(value)
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="Pairs, in any format that lib.formats reads.")],
+    model: Annotated[str, typer.Option(help="A name in data/models.csv, a hub id, a folder, or a checkpoint.")] = "",
+    vocab: Annotated[
+        str, typer.Option(help="Word list of a recurrent checkpoint, if not the vocab.txt beside it.")
+    ] = "",
+    mode: Annotated[str, typer.Option(help=f"{', '.join(MODES)}; auto: a target mode if each pair has one.")] = "auto",
+    start_state: Annotated[str, typer.Option(help="Recurrent models: eos, zero or carry.")] = "eos",
+    start_token: Annotated[
+        str, typer.Option(help="never, auto or always; default: never at a target, auto for sentences.")
+    ] = "default",
+    target_policy: Annotated[str, typer.Option(help="Target modes: which forms can be scored.")] = "single_token",
+    masked_method: Annotated[
+        str, typer.Option(help="Whole sentences, masked models: within_word_l2r or original.")
+    ] = "within_word_l2r",
+    reduction: Annotated[str, typer.Option(help="Whole sentences: sum or mean of the tokens.")] = "sum",
+    column: Annotated[str, typer.Option(help="In place of a model, a column of the file with numbers.")] = "",
+    by: Annotated[str, typer.Option(help="Columns of the file to summarise by, with commas.")] = "pattern",
+    limit: Annotated[int, typer.Option(help="At most so many pairs of each pattern; 0: all.")] = 0,
+    seed: Annotated[int, typer.Option(help="Which pairs --limit draws.")] = 0,
+    revision: Annotated[str, typer.Option(help="Of a model on the hub.")] = "main",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16.")] = "float32",
+    per_word: Annotated[bool, typer.Option("--per-word", help="Whole sentences: one row a word.")] = False,
+    out: Annotated[Path | None, typer.Option(help="A file for the rows, in place of the output.")] = None,
+) -> None:
+    """Judge minimal pairs: a row for each pair as plain tab-separated text, then a summary on the error stream.
+
+    A row begins with correct (1 or 0; empty where a pair cannot be scored, see reason), the pattern, both forms or sentences,
+    and both log-probabilities (natural log). It ends with the choices that the numbers depend on.
+    """
+    try:
+        pairs = sampled(formats.read(data), limit, seed)
+        names = [name.strip() for name in by.split(",")]
+        summary(recorded(pairs, "line"), names)  # a wrong name is told before the model runs
+        if bool(column) == bool(model):
+            raise LitmusError(
+                "Name what judges the pairs: a model with --model, or a column of the file with --column."
+            )
+        if column:
+            judged = recorded(pairs, column)
+            table, judge = rows_of(judged), f"column {column}"
+        else:
+            from lib.models import load
+            from lib.store import Store
+
+            lm = load(model, revision, device, dtype, start_state=start_state, vocabulary=vocab)  # type: ignore[arg-type]
+            found_mode = mode_for(lm.family, lm.identity.get("start_state", ""), pairs, mode)
+            whole = found_mode == "whole-sentence"
+            _check_of_use({
+                "--start-state": start_state == "eos" or lm.family == "recurrent",
+                "--vocab": not vocab or lm.family == "recurrent",
+                "--start-token": start_token == "default" or lm.family == "causal",
+                "--target-policy": target_policy == "single_token" or not whole,
+                "--masked-method": masked_method == "within_word_l2r" or (whole and lm.family == "masked"),
+                "--reduction": reduction == "sum" or whole,
+                "--per-word": not per_word or whole,
+            }, f"a {lm.family} model in the mode {found_mode}")  # fmt: skip
+            store = Store(lm.identity)
+            judged = evaluate(lm, pairs, found_mode, start_token, target_policy, masked_method, reduction, store)
+            words = by_word(lm, judged, start_token, masked_method, store) if per_word else None
+            table = rows_of(judged) if words is None else words
+            judge = f"{lm.name} ({lm.revision}), {lm.family}, {found_mode}, {lm.identity['dtype']} on {lm.device}"
+        _put(plain(table), out)
+    except LitmusError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    _tell(judged, names, f"{data.name}: {judge}")
+
+
+def _check_of_use(flags: dict[str, bool], whom: str) -> None:
+    """Refuse a flag that would have no effect: whoever gives it expects one."""
+    if useless := [flag for flag, useful in flags.items() if not useful]:
+        raise LitmusError(f"{useless[0]} has no meaning for {whom}; leave it out.")
+
+
+def _put(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LitmusError(f"{out} cannot be written ({error.strerror}); name another file.") from None
+
+
+def _tell(judged: pd.DataFrame, by: Sequence[str], title: str) -> None:
+    tables = [summary(judged, by), summary(judged.assign(all="all"), ["all"]).rename(columns={"all": by[0]})]
+    shown = pd.concat(tables).drop(columns="metric").rename(columns={"value": "accuracy"}).fillna("")
+    typer.echo(f"\n{title}\n{shown.round(3).to_string(index=False)}", err=True)
+    for reason, number in judged.loc[~judged["scorable"], "reason"].value_counts().items():
+        typer.echo(f"not scored: {number} {reason}", err=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

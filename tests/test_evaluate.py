@@ -1,0 +1,362 @@
+"""Evaluation of pairs: every mode against a brute-force oracle, recorded scores, and every flag of the command."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+import torch
+from typer import Typer
+from typer.testing import CliRunner
+
+from lib import evaluate, formats
+from lib.errors import LitmusError
+from lib.models import load
+from lib.models.recurrent import RecurrentNetwork, save
+
+WORDS = ["The", "the", "keys", "key", "are", "is", "here", "laugh", "laughs", "to", "cabinet", "cabinets", "author", "authors",
+         ".", ","]  # fmt: skip
+PAIRS = """pattern	form	form_alt	sent	len_prefix	kind
+across	are	is	The keys to the cabinet are here . <eos>	5	a
+across	is	are	The key to the cabinets is here . <eos>	5	b
+simple	laughs	laugh	The author laughs . <eos>	2	a
+simple	laugh	laughs	The authors laugh . <eos>	2	b
+simple	are	is	The author , are here . <eos>	3	b
+"""
+SEVERAL = """pattern	sent	sent_alt
+P	The keys are here .	The keys is here .
+P	The author laughs .	The authors is here .
+Q	The author laughs .	The author laughs .
+"""
+
+
+@pytest.fixture
+def pairs(tmp_path) -> pd.DataFrame:
+    return formats.read(written(tmp_path, PAIRS))
+
+
+def written(folder: Path, text: str = PAIRS, name: str = "pairs.tab") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    """An LSTM of random weights, wide enough that errors show, with its words."""
+    torch.manual_seed(0)
+    network = RecurrentNetwork("LSTM", len(WORDS) + 2, 8, 8, 2)
+    for weight in network.parameters():
+        torch.nn.init.uniform_(weight, -1, 1)
+    return save(tmp_path_factory.mktemp("lstm"), network, ["<unk>", "<eos>", *WORDS])
+
+
+@dataclass
+class Fake(tiny.FakeModel):
+    """A model written down in a test, which also spells."""
+
+    def spelling(self, ids):
+        return [self.vocabulary[i] for i in ids]
+
+
+def test_a_judgement_worked_out_by_hand(tmp_path):
+    """Right, wrong, tie, unscorable; the likeliest word of each place; accuracy 1/3 with one tie, 3 of 4 scored."""
+    text = "pattern\tform\tform_alt\tsent\tlen_prefix\n"
+    text += (
+        "P\tare\tis\tkeys are\t1\nP\tare\tis\tcabinets are\t1\nQ\tare\tis\tpilots are\t1\nQ\tswim\tis\tkeys swim\t1\n"
+    )
+    table = formats.read(written(tmp_path, text))
+    model = Fake(
+        ["are", "is", "here"], {"keys": [0.6, 0.3, 0.1], "cabinets": [0.2, 0.3, 0.5], "pilots": [0.4, 0.4, 0.2]}
+    )
+    judged = evaluate.evaluate(model, table)
+    np.testing.assert_array_equal(judged["correct"], [1, 0, 0, np.nan])
+    assert judged["tie"].tolist() == [False, False, True, False]
+    assert judged["reason"].tolist() == ["", "", "", "unknown"]
+    assert judged["prediction"].tolist() == ["are", "here", "are", "are"]
+    assert judged["mode"].unique() == ["target-word"] and judged["start_token"].unique() == ["never"]
+    np.testing.assert_allclose(judged["log_probability_good"][:2], [math.log(0.6), math.log(0.2)], rtol=1e-6)
+    np.testing.assert_allclose(judged["prediction_log_probability"][1], math.log(0.5), rtol=1e-6)
+    assert judged["rank_bad"].tolist()[:2] == [2, 2] and pd.isna(judged["rank_good"][3])
+    found = evaluate.summary(judged).set_index("pattern")
+    assert found["value"].tolist() == [0.5, 0.0]
+    assert found[["n", "scored", "ties"]].to_numpy().tolist() == [[2, 2, 0], [2, 1, 1]]
+    assert found["coverage"].tolist() == [1.0, 0.5]
+    low, high = found.loc["P", ["low", "high"]]
+    assert (round(low, 4), round(high, 4)) == (0.0945, 0.9055)  # Wilson, 1 of 2
+
+
+def test_masked_target_is_the_masked_models_own_distribution(pairs):
+    model = tiny.model("bert-cased")
+    judged = evaluate.evaluate(model, pairs)
+    for row in judged.iloc[:4].itertuples():
+        text = f"{row.left} [MASK] {row.right}"
+        encoded = model.tokenizer(text, return_tensors="pt")
+        at = encoded["input_ids"][0].tolist().index(model.tokenizer.mask_token_id)
+        with torch.inference_mode():
+            oracle = model.network(**encoded).logits[0, at].log_softmax(-1)
+        for form, found in ((row.good, row.log_probability_good), (row.bad, row.log_probability_bad)):
+            [token] = model.tokenizer.encode(form, add_special_tokens=False)
+            np.testing.assert_allclose(found, oracle[token], atol=1e-4)
+        assert row.prediction == model.spelling([int(oracle.argmax())])[0]
+    assert judged["mode"].unique() == ["masked-target"]
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_whole_sentences_are_the_networks_own_loss(pairs, reduction):
+    model = tiny.model("gpt2")
+    judged = evaluate.evaluate(model, pairs, "whole-sentence", start_token="always", reduction=reduction)
+    for row in judged.itertuples():
+        for sentence, found in (
+            (row.sentence_good, row.log_probability_good),
+            (row.sentence_bad, row.log_probability_bad),
+        ):
+            ids = torch.tensor([[model.tokenizer.bos_token_id, *model.tokenizer.encode(sentence)]])
+            with torch.inference_mode():
+                loss = model.network(input_ids=ids, labels=ids).loss.item()
+            np.testing.assert_allclose(found, -loss * (ids.shape[1] - 1 if reduction == "sum" else 1), atol=1e-3)
+    assert "prediction" not in judged and judged["reduction"].unique() == [reduction]
+    assert "<eos>" not in "".join(judged["sentence_good"])
+
+
+def loop(model, texts, places, state=None):
+    """Log-probabilities before one word of each text, by a plain loop over the network; ``state`` None: fresh each time."""
+    found = []
+    network, id_of = model.network, model.id_of
+    carried = None
+    hidden = None
+    for text, place in zip(texts, places, strict=True):
+        words = text.split()[: place if state != "carry" else None]
+        ids = [id_of.get(word, id_of["<unk>"]) for word in words]
+        if state == "eos":
+            ids, place = [id_of["<eos>"], *ids], place + 1
+        outputs = [] if hidden is None or state != "carry" else [hidden]
+        for token in ids:
+            logits, carried = network(torch.tensor([[token]]), carried)
+            outputs.append(logits[0, 0].log_softmax(-1))
+        at = place - 1 if state != "carry" or hidden is None else place
+        found.append(outputs[at])
+        hidden = outputs[-1]
+        carried = carried if state == "carry" else None
+    return found
+
+
+@pytest.mark.parametrize("start_state", ["eos", "zero", "carry"])
+@torch.inference_mode()
+def test_cases_63_and_64_recurrent_models_start_as_named(pairs, checkpoint, start_state):
+    """Equal to a plain loop for each start state; the order of the file changes numbers under carry and nowhere else."""
+    model = load(str(checkpoint), start_state=start_state)
+    judged = evaluate.evaluate(model, pairs)
+    places = [int(place) for place in pairs["len_prefix"]]
+    for row, oracle in zip(judged.itertuples(), loop(model, pairs["sent"], places, start_state), strict=True):
+        expected = [oracle[model.id_of[form]].item() for form in (row.good, row.bad)]
+        np.testing.assert_allclose([row.log_probability_good, row.log_probability_bad], expected, atol=1e-5)
+        assert row.prediction == model.vocabulary[int(oracle.argmax())]
+    assert judged["start_state"].unique() == [start_state]
+    backwards = evaluate.evaluate(model, pairs.iloc[::-1]).iloc[::-1]
+    same = np.allclose(judged["log_probability_good"], backwards["log_probability_good"], atol=1e-6)
+    assert same == (start_state != "carry")
+
+
+def test_case_64_a_first_word_has_a_score_where_something_comes_before_it(tmp_path, checkpoint):
+    text = "pattern\tform\tform_alt\tsent\tlen_prefix\nP\tkeys\tkey\tkeys are here .\t0\n"
+    table = formats.read(written(tmp_path, text))
+    model = load(str(checkpoint), start_state="eos")
+    [row] = evaluate.evaluate(model, table).itertuples()
+    with torch.inference_mode():
+        [oracle] = loop(model, table["sent"], [0], "eos")
+    np.testing.assert_allclose(row.log_probability_good, oracle[model.id_of["keys"]], atol=1e-5)
+    assert evaluate.evaluate(model, table, "whole-sentence")["scorable"].all()
+    zero = evaluate.evaluate(load(str(checkpoint), start_state="zero"), table)
+    assert zero["reason"].tolist() == ["empty_context"] and zero["correct"].isna().all()
+
+
+def test_case_65_a_form_that_the_vocabulary_lacks_is_told(tmp_path, checkpoint):
+    table = formats.read(written(tmp_path, PAIRS.replace("laughs\tlaugh\t", "laughs\tguffaw\t")))
+    for start_state in ("eos", "carry"):
+        judged = evaluate.evaluate(load(str(checkpoint), start_state=start_state), table)
+        assert judged["reason"].tolist() == ["", "", "unknown", "", ""]
+        assert np.isnan(judged["correct"][2]) and evaluate.summary(judged)["coverage"].tolist() == [1.0, 2 / 3]
+
+
+def test_pairs_without_a_target_keep_their_reason(tmp_path):
+    table = formats.read(written(tmp_path, SEVERAL))
+    model = tiny.model("gpt2")
+    judged = evaluate.evaluate(model, table, "target-word")
+    assert judged["reason"].tolist()[1:] == ["several_words", "identical"]
+    assert judged["scorable"].tolist() == [True, False, False]
+    sentences = evaluate.evaluate(model, table)
+    assert sentences["mode"].unique() == ["whole-sentence"]
+    assert sentences["reason"].tolist() == ["", "", "identical"]
+    none = evaluate.evaluate(model, table.iloc[1:], "target-word")
+    assert not none["scorable"].any() and np.isnan(evaluate.summary(none)["value"]).all()
+
+
+def test_modes_that_make_no_sense_are_refused_in_words(pairs, tmp_path):
+    several = formats.read(written(tmp_path, SEVERAL))
+    assert evaluate.mode_for("masked", "", pairs) == "masked-target"
+    assert evaluate.mode_for("recurrent", "carry", pairs) == "target-word"
+    assert evaluate.mode_for("causal", "", several) == "whole-sentence"
+    for family, state, mode, told in (
+        ("masked", "", "target-word", "would see the target word"),
+        ("causal", "", "masked-target", "nothing to mask"),
+        ("recurrent", "eos", "masked-target", "nothing to mask"),
+        ("recurrent", "carry", "whole-sentence", "would not start alike"),
+        ("causal", "", "target-words", "did you mean target-word"),
+    ):
+        with pytest.raises(LitmusError, match=told):
+            evaluate.mode_for(family, state, pairs, mode)
+
+
+@pytest.mark.parametrize(
+    "column, original, generated",
+    [("hidden650_batch128_dropout0.2_lr20.0", (33, 41), (265, 369)), ("freq", (27, 41), (157, 369))],
+)
+def test_recorded_scores_of_the_published_lstm_and_the_frequency_baseline(datasets, column, original, generated):
+    """33/41 and 265/369 for the LSTM; .659 and .425 for the more frequent form."""
+    table = formats.read(datasets / "colorless-green" / "evaluation_output" / "English" / "best_model.tab")
+    found = evaluate.summary(evaluate.recorded(table, column), ["type"]).set_index("type")
+    for kind, (right, n) in (("original", original), ("generated", generated)):
+        assert found.loc[kind, "value"] == right / n and found.loc[kind, "n"] == n
+    assert found["ties"].tolist() == [0, 0]
+    if column == "freq":
+        assert [round(value, 3) for value in found["value"]] == [0.425, 0.659]
+
+
+def test_a_column_without_numbers_scores_nothing_and_says_why(pairs):
+    judged = evaluate.recorded(pairs, "kind")
+    assert not judged["scorable"].any() and set(judged["reason"]) == {"no_number"}
+    with pytest.raises(LitmusError, match=r"no column 'kinds' in pairs.tab \(did you mean kind\?\)"):
+        evaluate.recorded(pairs, "kinds")
+
+
+# --- The command ------------------------------------------------------------------------------------------------------
+
+
+def command(*words):
+    app = Typer(add_completion=False)
+    app.command()(evaluate.main)
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def rows(result) -> pd.DataFrame:
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert len({len(line) for line in lines}) == 1
+    return pd.DataFrame(lines[1:], columns=lines[0])
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LITMUS_CACHE", str(tmp_path / "cache"))
+
+
+def test_rows_go_to_the_output_and_the_summary_to_the_error_stream(tmp_path):
+    result = command("--data", written(tmp_path), "--model", tiny.folder("bert-cased"))
+    table = rows(result)
+    assert table.columns[:6].tolist() == [
+        "correct", "pattern", "good", "bad", "log_probability_good", "log_probability_bad",
+    ]  # fmt: skip
+    assert table["pattern"].tolist() == ["across"] * 2 + ["simple"] * 3 and set(table["correct"]) <= {"0", "1", ""}
+    assert (
+        "masked-target" in result.stderr and "accuracy" in result.stderr and "pattern" not in result.stderr.split()[0]
+    )
+    told = [line.split() for line in result.stderr.splitlines()]
+    assert [line[1] for line in told if line[:1] == ["all"]] == ["5"]
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        ("--mode", "whole-sentence"),
+        ("--start-token", "always"),
+        ("--limit", "1"),
+        ("--mode", "whole-sentence", "--per-word"),
+        ("--dtype", "bfloat16"),
+    ],
+)
+def test_case_91_every_flag_changes_the_output(tmp_path, flag):
+    base = ["--data", written(tmp_path), "--model", tiny.folder("gpt2")]
+    plain, changed = command(*base), command(*base, *flag)
+    assert rows(plain).to_csv() != rows(changed).to_csv()
+
+
+@pytest.mark.parametrize("flag", [("--reduction", "mean"), ("--per-word",), ("--start-token", "never")])
+def test_case_91_flags_of_whole_sentences(tmp_path, flag):
+    base = ["--data", written(tmp_path), "--model", tiny.folder("gpt2"), "--mode", "whole-sentence"]
+    plain, changed = rows(command(*base)), rows(command(*base, *flag))
+    values = [table.filter(like="log_probability").astype(float) for table in (plain, changed)]
+    assert values[0].shape != values[1].shape or not np.allclose(*values)
+
+
+def test_case_91_masked_method(tmp_path):
+    text = (
+        PAIRS.replace(" here", " young")
+        .replace("author laughs", "souvenir laughs")
+        .replace("authors laugh", "souvenir laugh")
+    )
+    base = ["--data", written(tmp_path, text), "--model", tiny.folder("bert-cased"), "--mode", "whole-sentence"]
+    plain, changed = rows(command(*base)), rows(command(*base, "--masked-method", "original"))
+    assert plain["log_probability_good"][2] != changed["log_probability_good"][2]  # souvenir: several pieces
+    assert plain["log_probability_good"][0] == changed["log_probability_good"][0]
+
+
+def test_case_91_vocabulary_and_start_state(tmp_path, checkpoint):
+    """Other words in the rows of the same weights are other predictions."""
+    base = ["--data", written(tmp_path), "--model", checkpoint]
+    plain = rows(command(*base))
+    words = ["<unk>", "<eos>", *WORDS[::-1]]
+    (tmp_path / "other.txt").write_text("\n".join(words) + "\n")
+    other = rows(command(*base, "--vocab", tmp_path / "other.txt"))
+    assert plain["log_probability_good"].tolist() != other["log_probability_good"].tolist()
+    for start_state in ("zero", "carry"):
+        changed = rows(command(*base, "--start-state", start_state))
+        assert changed["start_state"].tolist() == [start_state] * 5
+        assert plain["log_probability_good"].tolist() != changed["log_probability_good"].tolist()
+
+
+def test_case_91_seed_revision_device_out_by_and_column(tmp_path):
+    text = PAIRS.splitlines()[0] + "\n" + "".join(
+        f"P\tare\tis\tThe keys{' here' * n} are .\t{2 + n}\t{n}\n" for n in range(8)
+    )  # fmt: skip
+    base = ["--data", written(tmp_path, text), "--model", tiny.folder("gpt2")]
+    drawn = [tuple(rows(command(*base, "--limit", "3", "--seed", seed))["item"]) for seed in (0, 0, 1, 2)]
+    assert drawn[0] == drawn[1] and len(set(drawn)) > 1 and {len(items) for items in drawn} == {3}
+    assert "error: The device 'abacus' cannot be used here" in command(*base, "--device", "abacus").stderr
+    assert "float32 on cpu" in command(*base, "--device", "cpu").stderr
+    assert "(step7)" in command(*base, "--revision", "step7").stderr
+    done = command(*base, "--out", tmp_path / "rows.tsv")
+    assert done.stdout == "" and (tmp_path / "rows.tsv").read_text() == command(*base).stdout
+    by = command("--data", tmp_path / "pairs.tab", "--column", "kind", "--by", "kind,pattern").stderr
+    assert "kind pattern" in by and "accuracy" in by and len(by.strip().splitlines()) == 2 + 8 + 1
+    judged = rows(command("--data", tmp_path / "pairs.tab", "--column", "kind"))
+    assert judged["mode"].unique() == ["column kind"]
+
+
+@pytest.mark.parametrize(
+    "flags, told",
+    [
+        (["--model", "gpt2-tiny", "--mode", "masked-target"], "nothing to mask"),
+        (["--model", "gpt2-tiny", "--start-state", "zero"], "--start-state has no meaning for a causal model"),
+        (["--model", "gpt2-tiny", "--vocab", "x"], "--vocab has no meaning"),
+        (["--model", "gpt2-tiny", "--per-word"], "--per-word has no meaning"),
+        (["--model", "gpt2-tiny", "--reduction", "mean"], "--reduction has no meaning"),
+        (["--model", "gpt2-tiny", "--mode", "whole-sentence", "--reduction", "max"], "'max' is no reduction"),
+        (["--model", "gpt2-tiny", "--masked-method", "original"], "--masked-method has no meaning"),
+        (["--model", "gpt2-tiny", "--target-policy", "any"], "'any' is no target policy"),
+        (["--model", "gpt2-tiny", "--start-token", "sometimes"], "'sometimes' is no start-token policy"),
+        (["--model", "gpt2-tiny", "--by", "patern"], "no column 'patern' (did you mean pattern?)"),
+        (["--model", "gpt2-tiny", "--limit", "-1"], "A limit of -1"),
+        (["--model", "gpt2-tiny", "--out", "/nonexistent/rows"], "/nonexistent/rows cannot be written"),
+        (["--column", "freq"], "no column 'freq'"),
+        ([], "Name what judges the pairs"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(flags, told, tmp_path):
+    words = [tiny.folder("gpt2") if word == "gpt2-tiny" else word for word in flags]
+    result = command("--data", written(tmp_path), *words)
+    assert result.exit_code == 2 and result.stdout == ""
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: ") and told in last
