@@ -155,7 +155,7 @@ def fill(
 
     choices = {
         "start_token": start_token, "target_policy": target_policy, "dtype": model.identity["dtype"],
-        "mass_arithmetic": mass_arithmetic,
+        "mass_arithmetic": mass_arithmetic, "start_state": model.identity.get("start_state", ""),
     }  # fmt: skip
     context_of = np.array([row_of[gap] for gap in seen], dtype=int)
     return Fills(contexts, context_of, reasons, form_table(words), values, model.vocabulary_size, choices)

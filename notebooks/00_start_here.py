@@ -33,6 +33,7 @@ model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a
 revision = "main"
 device = "auto"
 dtype = "float32"
+start_state = "eos"  # of recurrent models: "eos" or "zero"
 start_token = "never"  # of causal models, at gaps: "never" (as published), "auto", "always"
 start_token_of_sentences = "auto"  # of causal models, for whole sentences
 out = ""  # path of the results, without suffix; "" = write none
@@ -47,7 +48,7 @@ from lib import charts, results, stats
 from lib.models import Gap, load
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 
 # %% [markdown]
 # ## One example
@@ -66,12 +67,18 @@ Markdown(f"`{model}` is a **{lm.family}** model; at this gap it sees: *{seen.lef
 # %% [markdown]
 # ## Tokens
 #
-# A model does not read letters. A tokenizer cuts the text into pieces of a fixed vocabulary, and each piece has a number.
+# A model does not read letters. A tokenizer cuts the text into pieces of a fixed vocabulary, and each piece has a number. For
+# a recurrent model the pieces are whole words, and any word that it does not know is one and the same, `<unk>`.
 
 # %%
-text = f"{seen.left} {lm.tokenizer.mask_token} {seen.right}" if lm.family == "masked" else seen.left
-ids = lm.tokenizer(text, add_special_tokens=lm.family == "masked")["input_ids"]
-pd.DataFrame({"piece": lm.tokenizer.convert_ids_to_tokens(ids), "number": ids}).T
+if lm.family == "recurrent":
+    ids = lm.context_ids(seen.left)
+    pieces = lm.spelling(ids)
+else:
+    text = f"{seen.left} {lm.tokenizer.mask_token} {seen.right}" if lm.family == "masked" else seen.left
+    ids = lm.tokenizer(text, add_special_tokens=lm.family == "masked")["input_ids"]
+    pieces = lm.tokenizer.convert_ids_to_tokens(ids)
+pd.DataFrame({"piece": pieces, "number": ids}).T
 
 # %% [markdown]
 # ## Fill, by hand
@@ -82,7 +89,7 @@ pd.DataFrame({"piece": lm.tokenizer.convert_ids_to_tokens(ids), "number": ids}).
 # %%
 position = ids.index(lm.tokenizer.mask_token_id) if lm.family == "masked" else len(ids) - 1
 with torch.no_grad():
-    logits = lm.network(torch.tensor([ids], device=lm.device)).logits[0, position].float().cpu()
+    logits = lm.network(torch.tensor([ids], device=lm.device))[0][0, position].float().cpu()
 probabilities = logits.exp() / logits.exp().sum()
 Markdown(f"{len(probabilities):,} probabilities, which sum to {probabilities.sum():.4f}.")
 
@@ -118,9 +125,10 @@ Markdown(f"`fill` agrees on {len(by_hand)} words. P(are) / P(is) = {np.exp(by_ha
 # %% [markdown]
 # ## Score
 #
-# The second question takes a whole sentence: how probable is each of its tokens? A causal model answers from what came
-# before. A masked model has no order, so each token is masked in turn; the sum is called **pseudo-log-likelihood**.
-# The negative log-probability is the **surprisal**, here in bits: 1 bit is a coin toss, 10 bits are one in 1,024.
+# The second question takes a whole sentence: how probable is each of its tokens? A causal model and a recurrent one answer from
+# what came before. A masked model has no order, so each token is masked in turn; the sum is called
+# **pseudo-log-likelihood**. The negative log-probability is the **surprisal**, here in bits: 1 bit is a coin toss, 10 bits are
+# one in 1,024.
 
 # %%
 pair = ["The children play in the garden.", "The children plays in the garden."]
@@ -133,8 +141,8 @@ surprisal = pd.concat([
 charts.surprisal(surprisal)
 
 # %% [markdown]
-# Which words cost more in the second sentence? A causal model can be surprised from the verb on only, by the verb and by what
-# follows it; a masked model also by the subject, which it now sees beside the wrong verb.
+# Which words cost more in the second sentence? A causal or recurrent model can be surprised from the verb on only, by the verb
+# and by what follows it; a masked model also by the subject, which it now sees beside the wrong verb.
 
 # %% [markdown]
 # ## A minimal pair
@@ -239,7 +247,8 @@ items.nsmallest(3, "margin").set_index("left")[["right", "good", "bad", "margin"
 
 # %% tags=["results"]
 provenance = results.provenance("00_start_here", globals(), lm)
-choices = {"start_token": start_token, "target_policy": "single_token", "dtype": dtype}
+choices = {"start_token": start_token, "start_state": lm.identity.get("start_state", ""),
+           "target_policy": "single_token", "dtype": dtype}  # fmt: skip
 rows = items.assign(item=items.index, condition=items["attractor"], context=items["left"], candidate=items["good"],
                     log_probability=items["log_probability_good"], scorable=items["margin"].notna(),
                     tie=items["margin"] == 0, **choices)  # fmt: skip

@@ -34,6 +34,7 @@ model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a
 revision = "main"
 device = "auto"
 dtype = "float32"
+start_state = "eos"  # of recurrent models: "eos" or "zero"
 datasets = ""  # folder of the published data; "" = LITMUS_DATASETS, else data/published, else our own items
 items = []  # item files (JSONL); [] = every construction there is
 limit = 320  # pairs per construction; 0 = all
@@ -57,7 +58,7 @@ from lib.paths import DATA
 from lib.store import Store
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 store = Store(lm.identity)
 
 # %% [markdown]

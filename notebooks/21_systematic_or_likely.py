@@ -34,6 +34,7 @@ model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a
 revision = "main"
 device = "auto"
 dtype = "float32"
+start_state = "eos"  # of recurrent models: "eos" or "zero"
 datasets = ""  # folder of the published data; "" = LITMUS_DATASETS, else data/published, else our own items
 items = []  # item files (JSONL); [] = every construction there is
 limit = 320  # pairs per construction; 0 = all
@@ -64,7 +65,7 @@ from lib.stats import clustered_means
 from lib.store import Store
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -186,7 +187,7 @@ contexts, scores, curves, judged, lemma_scores = (
     for key in ("contexts", "scores", "cutoffs", "pairs", "verbs")
 )
 metrics.check_filled(scores)
-choices = {"start_token": start_token, "target_policy": target_policy, "dtype": dtype, "mass_arithmetic": mass_arithmetic}
+choices = example.choices | {"mass_arithmetic": mass_arithmetic}
 contexts.groupby("template", sort=False).agg(contexts=("rows", "size"), pairs=("rows", "sum"), both_labels=("both_labels", "sum"))
 
 # %% [markdown]

@@ -33,6 +33,7 @@ model = "smollm2-135m-instruct"  # literals only: the runner reads this cell wit
 revision = "main"
 device = "auto"
 dtype = "float32"
+start_state = "eos"  # of recurrent models: "eos" or "zero"
 start_token = "never"
 target_policy = "single_token"
 out = ""  # path of the results, without suffix; "" = write none
@@ -46,7 +47,7 @@ from lib.models import Gap, load
 from lib.store import Store
 
 charts.use_theme()
-lm = load(model, revision=revision, device=device, dtype=dtype)
+lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 store = Store(lm.identity)
 
 # %% [markdown]

@@ -216,6 +216,7 @@ def test_each_distinct_context_is_asked_once():
     assert fills.vocabulary_size == 6
     assert fills.choices == {
         "start_token": "never", "target_policy": "single_token", "dtype": "float32", "mass_arithmetic": "float64",
+        "start_state": "",
     }  # fmt: skip
 
 

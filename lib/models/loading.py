@@ -37,8 +37,8 @@ def load(
     ``name`` is a bundled name, a name in ``data/models.csv``, a folder, the file of a recurrent checkpoint, or a hub id (then
     ``revision`` counts). ``device`` ``auto`` takes a GPU where there is one. ``trust_remote_code`` runs code that comes with a
     model: off unless asked for. ``start_state`` (see ``RecurrentModel``) and ``vocabulary``, the word list where it is not the
-    ``vocab.txt`` beside the weights, are for recurrent models only. Raises LitmusError for whatever cannot give scores that mean
-    something: an unknown name, a model of another kind, weights without a trained head, a tokenizer that does not fit.
+    ``vocab.txt`` beside the weights, are for recurrent models only. Raises LitmusError for whatever cannot give scores that
+    mean something: an unknown name, a model of another kind, weights without a trained head, a tokenizer that does not fit.
     """
     source = source_of(name)
     found_device = device_of(device)

@@ -182,6 +182,11 @@ class RecurrentModel:
             ids[opening] = self.id_of.get(words[opening][0].lower() + words[opening][1:], -1)
         return ids, spans
 
+    def context_ids(self, text: str) -> list[int]:
+        """The rows that the network reads before it says what comes after ``text``, that of the start state included."""
+        start = [] if self.start_state == "zero" else [self.id_of[END]]
+        return [*start, *self.read_as(self.encoded(text)[0])[0]]
+
     def read_as(self, ids: Sequence[int]) -> tuple[list[int], str]:
         """Rows as the network reads them, unknown words as ``<unk>``; or the reason why it cannot."""
         unknown = self.id_of.get(UNKNOWN, -1)
