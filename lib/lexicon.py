@@ -115,7 +115,7 @@ class ContentWord(NamedTuple):
 
 
 class Modifier(NamedTuple):
-    """A row of ``modifiers.csv``: a phrase after a noun, with a singular noun of its own."""
+    """A row of ``modifiers.csv``: a relative clause after a noun, the same in both numbers."""
 
     modifier: str
     nouns: tuple[str, ...]
@@ -250,7 +250,9 @@ def _check_content_words(path: Path, rows: list[tuple[int, ContentWord]]) -> Non
         for form in VERB_FORMS:
             if (form in FORMS_OF[row.kind]) != bool(getattr(row, form)):
                 which = ", ".join(FORMS_OF[row.kind])
-                raise LitmusError(f"{path}, line {line}: {row.plain!r} is a {row.kind}, which has the forms {which}.")
+                raise LitmusError(
+                    f"{path}, line {line}: {row.plain!r} is of the kind {row.kind}, whose forms are {which}."
+                )
     verbs = [(line, row) for line, row in rows if row.past]
     _check_tense(path, verbs)
     _check_numbers(path, [(line, Forms(row.s, row.plain)) for line, row in verbs])
@@ -327,3 +329,14 @@ def dealer(key: str) -> Deal:
         return deck.pop()
 
     return deal
+
+
+def row_of(lexicon: Lexicon, deal: Deal, table: str, wanted: str, fits: Callable[[Any], bool]) -> Any:
+    """One of the rows of a table that fit; ``wanted`` says in words which these are.
+
+    Raises LitmusError, naming the file, where none fits.
+    """
+    rows = [row for row in getattr(lexicon, table) if fits(row)]
+    if not rows:
+        raise LitmusError(f"{lexicon.folder / table}.csv: there is no {wanted}; add a row.")
+    return deal(rows)

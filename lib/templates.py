@@ -1,9 +1,9 @@
-"""Makes agreement pairs from a lexicon that anyone can edit.
+"""Makes test items from a lexicon that anyone can edit; here, pairs of subject-verb agreement.
 
 ``python -m lib.templates agreement --out FOLDER`` writes one JSONL file per construction, in the format of the
 published targeted syntactic evaluations: the constructions of Marvin and Linzen (2018) in the naming of Newman et al.
 (2021), and one file that plays the part of four paradigms of BLiMP. The same lexicon and seed give the same bytes on
-every machine.
+every machine. ``coordination`` and ``tense`` are made by ``lib.sentence_templates``, ``long-distance`` by ``lib.nonsense``.
 
 One choice of words is a *frame*. A frame is written out in every number its subject and its attractor can have, so
 that a difference between singular and plural, or between match and mismatch, is never a difference between words.
@@ -33,7 +33,9 @@ from lib.lexicon import (
     RelativeVerb,
     dealer,
     read_lexicon,
+    row_of,
 )
+from lib.sentence_templates import HUMAN, MAKERS, sentence, sentence_pairs, write_sentence_pairs
 
 LABELS = {"singular": -1, "plural": -2}
 
@@ -56,19 +58,10 @@ class Frame:
 
 
 PERSON = ("person",)
-HUMAN = ("child", "person")
 INANIMATE = ("message", "picture", "text")
 THE = Determiner("the", "the")
 PLAIN = ("adjective", "verb")
 MIXED = ("adjective", "auxiliary", "verb")  # two thirds of the verbs that BLiMP tests are auxiliaries
-
-
-def _row(lexicon: Lexicon, deal: Deal, table: str, wanted: str, fits: Callable[[Any], bool]) -> Any:
-    """One of the rows of a table that fit; ``wanted`` says in words which these are."""
-    rows = [row for row in getattr(lexicon, table) if fits(row)]
-    if not rows:
-        raise LitmusError(f"{lexicon.folder / table}.csv: there is no {wanted}; add a row.")
-    return deal(rows)
 
 
 def _noun(
@@ -80,7 +73,7 @@ def _noun(
 ) -> Noun:
     wanted = f"{' or '.join(inflections)} noun of the class {' or '.join(classes)}"
     wanted += f" other than {other_than.singular!r}" if other_than else ""
-    return _row(
+    return row_of(
         lexicon,
         deal,
         "nouns",
@@ -94,12 +87,12 @@ def _predicate(lexicon: Lexicon, deal: Deal, subject: Noun, groups: Sequence[str
     group = deal(groups)
     kinds = ("intransitive", "transitive") if group == "verb" else (group,)
     wanted = f"{' or '.join(kinds)} predicate for the class {subject.class_}"
-    return _row(lexicon, deal, "predicates", wanted, lambda row: row.kind in kinds and subject.class_ in row.subjects)
+    return row_of(lexicon, deal, "predicates", wanted, lambda row: row.kind in kinds and subject.class_ in row.subjects)
 
 
 def _relative_verb(lexicon: Lexicon, deal: Deal, subject: Noun, patient: Noun) -> RelativeVerb:
     wanted = f"verb for a subject of the class {subject.class_} and an object of the class {patient.class_}"
-    return _row(
+    return row_of(
         lexicon,
         deal,
         "relative_verbs",
@@ -138,7 +131,7 @@ def _simple(
 def _sentential_complement(lexicon: Lexicon, deal: Deal, subjects: Sequence[str]) -> Frame:
     subject = _noun(lexicon, deal, subjects)
     speaker = _noun(lexicon, deal, PERSON, other_than=subject)
-    said = _row(lexicon, deal, "complement_verbs", "verb for a person", lambda row: speaker.class_ in row.subjects)
+    said = row_of(lexicon, deal, "complement_verbs", "verb for a person", lambda row: speaker.class_ in row.subjects)
     verb = _predicate(lexicon, deal, subject, PLAIN)
     return Frame(
         f"the {{speaker}} {said.past} the {{subject}} {{target}} {verb.rest}",
@@ -166,7 +159,7 @@ def _coordination(lexicon: Lexicon, deal: Deal, subjects: Sequence[str], groups:
 def _prepositional_phrase(lexicon: Lexicon, deal: Deal, subjects: Sequence[str], blimp: bool = False) -> Frame:
     subject = _noun(lexicon, deal, subjects)
     wanted = f"preposition after the class {subject.class_}"
-    link = _row(lexicon, deal, "prepositions", wanted, lambda row: subject.class_ in row.subjects)
+    link = row_of(lexicon, deal, "prepositions", wanted, lambda row: subject.class_ in row.subjects)
     attractor = _noun(lexicon, deal, link.objects, other_than=subject)
     verb = _predicate(lexicon, deal, subject, MIXED if blimp else PLAIN)
     return Frame(
@@ -255,11 +248,6 @@ PARADIGMS: dict[str, MakeFrame] = {
 BALANCE = 4 * len(PARADIGMS)  # four numbers of subject and attractor, in each paradigm
 
 
-def _sentence(words: str) -> str:
-    sentence = " ".join(words.split())
-    return f"{sentence[0].upper()}{sentence[1:]}."
-
-
 def _write_out(frame: Frame) -> Iterator[dict[str, Any]]:
     """The pairs of a frame: each number of the subject with each number of the attractor, if there is one."""
     for subject_number in NUMBERS:
@@ -269,8 +257,8 @@ def _write_out(frame: Frame) -> Iterator[dict[str, Any]]:
                 words |= {gap: forms.of(attractor_number) for gap, forms in frame.with_attractor.items()}
             wrong_number = NUMBERS[1 - NUMBERS.index(subject_number)]
             yield {
-                "sentence_good": _sentence(frame.pattern.format(target=frame.target.of(subject_number), **words)),
-                "sentence_bad": _sentence(frame.pattern.format(target=frame.target.of(wrong_number), **words)),
+                "sentence_good": sentence(frame.pattern.format(target=frame.target.of(subject_number), **words)),
+                "sentence_bad": sentence(frame.pattern.format(target=frame.target.of(wrong_number), **words)),
                 "label": LABELS[subject_number],
                 "subject_number": subject_number,
                 "attractor_number": attractor_number,
@@ -351,6 +339,8 @@ def _main() -> None:
 LEXICON = paths.DATA / "lexicon"
 SENTENCES = paths.DATA / "items" / "long_distance" / "sentences.tsv"
 COUNTS = LEXICON / "counts.csv"
+File = Annotated[Path, typer.Option(help="The file to write, in the sentence-focused format; it is replaced.")]
+Pairs = Annotated[int, typer.Option(help="Pairs in all, a multiple of the number of patterns (8 and 12).")]
 Seed = Annotated[int, typer.Option(help="Another seed gives another choice of words.")]
 Words = Annotated[Path, typer.Option("--lexicon", help="Folder of the word lists.")]
 
@@ -366,6 +356,24 @@ def agreement(
     with told():
         written = write_agreement(out, read_lexicon(lexicon), pairs, seed)
         typer.echo(f"wrote {len(written)} files of {pairs} pairs to {out}")
+
+
+@app.command()
+def coordination(out: File, pairs: Pairs = 320, seed: Seed = 0, lexicon: Words = LEXICON) -> None:
+    """Coordinated subjects (the king and the queen sing): pairs of sentences, short and long."""
+    _write_pairs("coordination", out, pairs, seed, lexicon)
+
+
+@app.command()
+def tense(out: File, pairs: Pairs = 480, seed: Seed = 0, lexicon: Words = LEXICON) -> None:
+    """Tense and the time that an adverb names (yesterday the doctor came): pairs of sentences."""
+    _write_pairs("tense", out, pairs, seed, lexicon)
+
+
+def _write_pairs(kind: str, out: Path, pairs: int, seed: int, lexicon: Path) -> None:
+    with told():
+        write_sentence_pairs(out, sentence_pairs(read_lexicon(lexicon), kind, pairs, seed))
+        typer.echo(f"wrote {pairs} pairs of {len(MAKERS[kind][1])} patterns to {out}")
 
 
 @app.command()
