@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from lib.errors import LitmusError
 from lib.models.hugging_face import text_digest, weights_digest
-from lib.models.protocol import FilledBatch, Gap, Position, StartToken, TokenScores, Word
+from lib.models.protocol import FilledBatch, Gap, Position, StartToken, TargetPolicy, TokenScores, Word
 from lib.progress import quiet
 
 StartState = Literal["eos", "zero", "carry"]
@@ -249,6 +249,39 @@ class RecurrentModel:
             wanted = hidden[torch.arange(len(rows)), [at[row] for row in rows]]
             yield FilledBatch(rows, torch.log_softmax(self.network.decoder(wanted).float(), dim=-1), "")
 
+    def continue_(
+        self, gaps: Sequence[Gap], forms: Sequence[str], policy: TargetPolicy, start_token: StartToken = "never"
+    ) -> Iterator[FilledBatch]:
+        """Log-probabilities of whole forms after the left contexts, the chain rule over words where a form is several.
+
+        All policies give the same, because a word is whole whatever follows it; ``original``, which masks, is refused.
+        """
+        if policy == "original":
+            raise LitmusError(
+                "'original' masks one piece at a time, which a recurrent model cannot; choose 'whole_word'."
+            )
+        words = {position: [self.word(form, position) for form in forms] for position in get_args(Position)}
+        for batch in self.fill(gaps, start_token):
+            if batch.log_probabilities is None:
+                yield batch
+                continue
+            found = torch.full((len(batch.rows), len(forms)), torch.nan, dtype=torch.float64)
+            for line, (row, distribution) in enumerate(zip(batch.rows, batch.log_probabilities.cpu(), strict=True)):
+                asked = words["middle" if self.seen(gaps[row]).left else "start"]
+                columns = [column for column, word in enumerate(asked) if word.ids]
+                found[line, columns] = distribution[[asked[column].ids[0] for column in columns]].double()
+                for column in columns:
+                    if len(asked[column].ids) > 1:
+                        found[line, column] += self._rest(gaps[row], asked[column].ids)
+            yield FilledBatch(batch.rows, found, "")
+
+    @torch.inference_mode()
+    def _rest(self, gap: Gap, ids: Sequence[int]) -> float:
+        """The log-probability of all words of a form but its first, after the left context and those before them."""
+        context, _ = self.read_as(self.encoded(self.seen(gap).left)[0])
+        [(_, hidden)] = self._before([[*context, *ids]], "")
+        return float(self._scores(hidden[0, len(context) + 1 :], ids[1:]).sum())
+
     @torch.inference_mode()
     def score(self, sentences: Sequence[str], start_token: StartToken = "auto") -> list[TokenScores]:
         """Each word's log-probability given all before it; an ``<eos>`` at the end of a sentence is understood.
@@ -267,7 +300,9 @@ class RecurrentModel:
                 (_, spans), (targets, _) = encodings[row], read[row]
                 found = self._scores(states[: len(targets)], targets)
                 found[np.array(targets) == self.id_of.get(UNKNOWN, -1)] = np.nan
-                results[row] = TokenScores(sentences[row], self.spelling(targets), spans, found)
+                results[row] = TokenScores(
+                    sentences[row], self.spelling(targets), spans, found, first_unscored=bool(states[0].isnan().any())
+                )
         return results
 
     def _scores(self, hidden: torch.Tensor, targets: Sequence[int]) -> np.ndarray:
@@ -301,9 +336,11 @@ class RecurrentModel:
                 yield batch, torch.cat([nothing.expand(len(batch), 1, -1), hidden[:, :-1]], dim=1)
 
     def _batches(self, lengths: Sequence[int], task: str, rows: int) -> Iterator[list[int]]:
-        """Row numbers in batches of similar length, longest first, within the token budget, with a progress bar."""
+        """Row numbers in batches of similar length, longest first, within the token budget; a ``task`` has a progress bar."""
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        with tqdm(total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet(), leave=False) as bar:
+        with tqdm(
+            total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet() or not task, leave=False
+        ) as bar:
             while order:
                 size = min(rows, max(1, self.token_budget // lengths[order[0]]))
                 batch, order = order[:size], order[size:]
