@@ -21,7 +21,7 @@ import typer
 
 from lib import formats
 from lib.errors import LitmusError
-from lib.items import sample
+from lib.paths import DATA
 from lib.say import did_you_mean
 
 Mode = Literal["target-word", "masked-target", "whole-sentence"]
@@ -224,8 +224,18 @@ def by_word(model: Any, judged: pd.DataFrame, start_token: str = "default", mask
 
 def sampled(pairs: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
     """At most ``limit`` pairs of each pattern (0: all), drawn by ``seed``, in file order."""
+    from lib.items import sample
+
     groups = [sample(group, limit, "seeded", seed) for _, group in pairs.groupby("pattern", sort=False)]
     return pd.concat(groups).sort_index()
+
+
+def long_distance_file(chosen: str = "", published: Path | None = None) -> Path:
+    """The pairs of a run: the chosen file, else the published English set with its recorded scores, else our own."""
+    theirs = published / "colorless-green" / "evaluation_output" / "English" / "best_model.tab" if published else None
+    if chosen:
+        return Path(chosen)
+    return theirs if theirs and theirs.exists() else DATA / "items" / "long_distance" / "long_distance.tab"
 
 
 def rows_of(judged: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from lib.errors import LitmusError
-from lib.items import lines_of, read_agreement
 
 Format = Literal["original", "word-focused", "sentence-focused"]
 HEADERS: dict[str, tuple[str, ...]] = {
@@ -150,6 +149,8 @@ def read_linzen(path: str | Path) -> pd.DataFrame:
     that number) or the twelve of Gulordava et al.; ``.eval`` repeats the number of words before the target. Any of the
     three names the set. Raises LitmusError naming file and line.
     """
+    from lib.items import lines_of
+
     stem = Path(path).with_suffix("")
     texts, golds = (dict(lines_of(stem.with_name(f"{stem.name}.{suffix}"))) for suffix in ("text", "gold"))
     gold_path, eval_path = stem.with_name(f"{stem.name}.gold"), stem.with_name(f"{stem.name}.eval")
@@ -242,6 +243,8 @@ def _unpickled(path: Path) -> Any:
 
 
 def _from_agreement(path: Path) -> pd.DataFrame:
+    from lib.items import read_agreement
+
     pattern, rows = path.stem.removesuffix("_all"), []
     for row in read_agreement(path).to_dict("records"):
         pair = _pair_of_sentences(row["sentence_good"], row["sentence_bad"], f"{path}, line {row['line']}")
@@ -373,6 +376,8 @@ def _ends(row: dict[str, Any]) -> bool:
 
 def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, Row]]]:
     """Header and rows of a quoted tab-separated file, each row with its line number."""
+    from lib.items import lines_of  # it needs torch, and a command's help should not wait for that
+
     lines = [(line, _cells(path, line, text)) for line, text in lines_of(path)]
     if len(lines) < 2:
         raise LitmusError(f"{path} holds no pairs; it starts with a line that names the columns, separated by tabs.")

@@ -1,6 +1,8 @@
 """Evaluation of pairs: every mode against a brute-force oracle, recorded scores, and every flag of the command."""
 
 import math
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from lib import evaluate, formats
 from lib.errors import LitmusError
 from lib.models import load
 from lib.models.recurrent import RecurrentNetwork, save
+from lib.paths import DATA, ROOT
 
 WORDS = ["The", "the", "keys", "key", "are", "is", "here", "laugh", "laughs", "to", "cabinet", "cabinets", "author", "authors",
          ".", ","]  # fmt: skip
@@ -223,6 +226,32 @@ def test_recorded_scores_of_the_published_lstm_and_the_frequency_baseline(datase
     assert found["ties"].tolist() == [0, 0]
     if column == "freq":
         assert [round(value, 3) for value in found["value"]] == [0.425, 0.659]
+
+
+def test_the_committed_facts_are_those_of_the_published_file(datasets):
+    table = formats.read(evaluate.long_distance_file(published=datasets))
+    facts = pd.read_csv(DATA / "reference" / "gulordava2018.csv")
+    assert len(facts) == 24 and not facts.duplicated(["model", "type", "pattern", "attractors"]).any()
+    columns = {"best LSTM": "hidden650_batch128_dropout0.2_lr20.0", "frequency": "freq"}
+    for row in facts.itertuples():
+        judged = evaluate.recorded(table, columns[row.model]).query("type == @row.type")
+        judged = judged if row.pattern == "all" else judged.query("pattern == @row.pattern")
+        judged = judged if row.attractors == "all" else judged.query("n_attr == @row.attractors")
+        assert (row.right, row.pairs) == (judged["correct"].sum(), len(judged)), row
+        assert row.value == round(row.right / row.pairs, 4)
+
+
+def test_our_own_set_is_used_where_no_published_one_is(tmp_path):
+    own = evaluate.long_distance_file(published=tmp_path)
+    assert own == evaluate.long_distance_file() and evaluate.long_distance_file("mine.tab") == Path("mine.tab")
+    table = formats.read(own)
+    assert (table["type"] == "original").sum() >= 40
+    assert (table.groupby(["pattern", "constr_id"])["type"].value_counts().unstack()["generated"] == 9).all()
+
+
+def test_the_commands_help_does_not_wait_for_heavy_imports():
+    code = "import sys, lib.evaluate; assert not {'torch', 'transformers', 'altair', 'scipy'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 def test_a_column_without_numbers_scores_nothing_and_says_why(pairs):
