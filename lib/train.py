@@ -1,0 +1,106 @@
+"""Train the bundled models: ``python -m lib.train masked`` and ``python -m lib.train recurrent``.
+
+A run goes on from its last checkpoint, so it may be stopped at any time; hours on two cores, less on a GPU.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lib.errors import LitmusError
+from lib.paths import cache
+
+app = typer.Typer(add_completion=False)
+
+
+def folder_of(name: str) -> Path:
+    """Where the checkpoints of a run are kept."""
+    return cache() / "training" / name
+
+
+@app.command()
+def masked(
+    steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 1000,
+    decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 300,
+    peak: Annotated[float, typer.Option(help="learning rate of the flat part")] = 2e-3,
+    warm_up: Annotated[int, typer.Option(min=1)] = 50,
+    rank: Annotated[int, typer.Option(min=1)] = 16,
+    share: Annotated[float, typer.Option(help="of the pieces masked")] = 0.3,
+    seed: Annotated[int, typer.Option()] = 0,
+    run: Annotated[str, typer.Option(help="name of the run's folder in the cache")] = "masked",
+    threads: Annotated[int, typer.Option(min=0, help="0: as many as torch chooses")] = 0,
+) -> None:
+    """The masked model: a head and low-rank updates for the bundled encoder."""
+    import torch
+
+    from lib import corpora, masked_training
+    from lib.models import bundled
+    from lib.training import Schedule, train
+
+    try:
+        if threads:
+            torch.set_num_threads(threads)
+        settings = masked_training.Settings(rank=rank, share=share, seed=seed)
+        source = bundled.encoder()
+        tokenizer, special = masked_training.tokenizer_of(source)
+        network = masked_training.trainee(source, settings)
+        parts = [
+            masked_training.in_pieces(paragraphs, tokenizer)
+            for paragraphs in corpora.prepare(bundled.summaries(), corpora.folder_of_books())
+        ]
+        task = masked_training.task(network, parts[0], parts[1], special, settings)
+        folder = folder_of(run)
+        train(task, Schedule(steps, peak, warm_up, decay), folder, settings._asdict(), say=_say)
+        masked_training.save_adapter(network, folder / "adapter.safetensors")
+    except LitmusError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"{folder / 'adapter.safetensors'}")
+
+
+@app.command()
+def recurrent(
+    steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 20_000,
+    decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 8_000,
+    peak: Annotated[float, typer.Option(help="learning rate of the flat part")] = 2e-3,
+    warm_up: Annotated[int, typer.Option(min=1)] = 200,
+    dropout: Annotated[float, typer.Option()] = 0.2,
+    seed: Annotated[int, typer.Option()] = 0,
+    run: Annotated[str, typer.Option(help="name of the run's folder in the cache")] = "recurrent",
+    threads: Annotated[int, typer.Option(min=0, help="0: as many as torch chooses")] = 0,
+) -> None:
+    """The word-level LSTM."""
+    import torch
+
+    from lib import corpora, recurrent_training
+    from lib.models import bundled
+    from lib.models.recurrent import save
+    from lib.training import Schedule, train
+
+    try:
+        if threads:
+            torch.set_num_threads(threads)
+        settings = recurrent_training.Settings(dropout=dropout, seed=seed)
+        training, held_out = corpora.prepare(bundled.summaries(), corpora.folder_of_books())
+        vocabulary, found, measured = recurrent_training.ready(training, held_out, settings)
+        network, task = recurrent_training.task(found, measured, settings)
+        folder = folder_of(run)
+        train(
+            task, Schedule(steps, peak, warm_up, decay), folder, settings._asdict(), every=500, save_every=250, say=_say
+        )
+        save(folder / "model", network.half(), vocabulary)
+    except LitmusError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"{folder / 'model'}")
+
+
+def _say(line: str) -> None:
+    from datetime import datetime
+
+    typer.echo(f"{datetime.now():%H:%M:%S} {line}")
+
+
+if __name__ == "__main__":
+    app()
