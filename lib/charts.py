@@ -168,6 +168,67 @@ def intervals(
     )
 
 
+def grouped_intervals(
+    table: pd.DataFrame, group: str, value_title: str = "score", chance: float | None = 0.5, description: str = ""
+) -> alt.FacetChart:
+    """A dot with its interval for each condition, a panel for each ``group``, for more conditions than one list can hold.
+
+    Columns: condition, ``group``, value, low, high; and where present published (a hollow diamond), n. Groups and, within
+    them, conditions stand best first.
+    """
+    data = _keep(table, ["condition", group, "value", "low", "high"], ["published", "n"])
+    ranked = data.assign(mean=data.groupby(group)["value"].transform("mean")).sort_values(
+        ["mean", group, "value"], ascending=[False, True, False], kind="stable"
+    )
+    place = alt.Y("condition:N", sort=ranked["condition"].tolist(), title=None).axis(
+        labelLimit=300, domain=False, ticks=False
+    )
+    base = alt.Chart().encode(y=place, color=alt.value(BLUE))
+    scale = alt.Scale(domain=[0, 1])
+    bar = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=value_title, scale=scale), x2="high:Q")
+    dot = base.mark_point(filled=True, size=55, opacity=1).encode(x="value:Q", tooltip=_tooltip(data, list(data)))
+    layers = [bar, dot, *_chance(chance, "x")]
+    note = "Dot and line: ours with its 95 % interval."
+    if "published" in data and data["published"].notna().any():
+        layers.append(base.mark_point(shape="diamond", filled=False, size=60, strokeWidth=1.5, color=VERMILLION).encode(
+            x="published:Q", color=alt.value(VERMILLION)))  # fmt: skip
+        note += " Hollow diamond: published."
+    panel = alt.layer(*layers, data=data).properties(width=WIDTH, height=alt.Step(15))
+    header = alt.Header(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=3)
+    words = description or (
+        f"Dot plot of {value_title} with intervals for {_many(data, 'condition')} in {data[group].nunique()} groups. "
+        f"{_extremes(data, 'condition')}"
+    )
+    row = alt.Row(f"{group}:N", title=None, sort=_order(ranked, group), header=header)
+    return panel.facet(row=row, spacing=8).resolve_scale(y="independent").properties(title=note, description=words)
+
+
+def flips(table: pd.DataFrame, description: str = "") -> alt.LayerChart | alt.FacetChart:
+    """How many judgements another choice turns: to the left those that become wrong, to the right those that become right.
+
+    Columns: choice, became ("right" or "wrong"), pairs (a count).
+    """
+    data = _keep(table, ["choice", "became", "pairs"], [])
+    data = data.assign(signed=np.where(data["became"] == "right", data["pairs"], -data["pairs"]))
+    base = alt.Chart(data).encode(
+        y=alt.Y("choice:N", sort=_order(data, "choice"), title=None).axis(labelLimit=320, domain=False, ticks=False)
+    )
+    length = alt.X("signed:Q", title="pairs whose judgement changes").axis(format="d", labelExpr="abs(datum.value)")
+    bars = base.mark_bar(height=13).encode(
+        x=length, color=_colour("became", {"wrong": VERMILLION, "right": BLUE}, title="became"),
+        tooltip=["choice:N", "became:N", "pairs:Q"],
+    )  # fmt: skip
+    zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0))
+    counts = data.pivot_table(index="choice", columns="became", values="pairs", aggfunc="sum", sort=False).fillna(0)
+    said = " ".join(
+        f"{row.Index}: {int(getattr(row, 'right', 0))} become right, {int(getattr(row, 'wrong', 0))} wrong."
+        for row in counts.itertuples()
+    )
+    return alt.layer(bars, zero).properties(
+        width=WIDTH, height=alt.Step(24), description=description or f"Bars of changed judgements by choice. {said}"
+    )
+
+
 MARGIN = "margin: log-probability of the right form minus the wrong form"
 
 
