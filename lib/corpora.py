@@ -5,14 +5,20 @@ commits of ``data/models/books.csv``. Neither is part of this repository. Every 
 text itself, so that everyone trains on the same sentences.
 """
 
+import csv
 import hashlib
+import io
 import json
 import os
 import random
 import re
-from collections.abc import Iterable, Iterator
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 from lib.errors import LitmusError
 from lib.paths import DATA, cache
@@ -59,15 +65,15 @@ def read_books(folder: Path) -> list[Paragraph]:
     Raises LitmusError when a book of ``data/models/books.csv`` is not there.
     """
     paragraphs = []
-    for line in BOOKS.read_text(encoding="utf-8").splitlines()[1:]:
-        name = line.split(",")[0]
-        if not (folder / name).is_file():
+    for book in listed_books():
+        if not (folder / book.file).is_file():
             raise LitmusError(
-                f"the book {name} is not in {folder}; get the books by python -m lib.corpora, "
+                f"the book {book.file} is not in {folder}; get the books by python -m lib.train books, "
                 "or name their folder by LITMUS_CORPORA."
             )
-        lines = dict.fromkeys((folder / name).read_text(encoding="utf-8").splitlines())
-        paragraphs += [Paragraph("books", name.split("_")[0], tuple(sentences_of(text))) for text in lines if text]
+        lines = dict.fromkeys((folder / book.file).read_text(encoding="utf-8").splitlines())
+        author = book.file.split("_")[0]
+        paragraphs += [Paragraph("books", author, tuple(sentences_of(line))) for line in lines if line]
     return paragraphs
 
 
@@ -136,6 +142,64 @@ def without_excluded(paragraphs: Iterable[Paragraph], excluded: set[str]) -> lis
                 result.append(Paragraph(source, author, tuple(part)))
                 part = []
     return result
+
+
+PARAGRAPH = "{http://www.w3.org/1999/xhtml}p"
+NOT_OF_THE_AUTHOR = ("colophon", "imprint", "titlepage", "halftitle", "dedication", "endnotes", "bibliographical", "loi",
+                     "epigraph", "uncopyright")  # fmt: skip
+
+
+class Book(NamedTuple):
+    """A row of ``data/models/books.csv``; the checksum is that of the text file."""
+
+    file: str
+    repository: str
+    commit: str
+    words: str
+    sha256: str
+
+
+def listed_books() -> list[Book]:
+    """The books that the bundled models were trained on."""
+    with BOOKS.open(encoding="utf-8", newline="") as lines:
+        return [Book(**row) for row in csv.DictReader(lines)]
+
+
+def text_of_archive(archive: bytes) -> str:
+    """The paragraphs of a Standard Ebooks repository (as a zip file), one a line: chapters by file name, what is of the
+    edition left out, and lines of less than three words too."""
+    lines = []
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        for name in sorted(name for name in files.namelist() if "/src/epub/text/" in name and name.endswith(".xhtml")):
+            if not Path(name).name.startswith(NOT_OF_THE_AUTHOR):
+                paragraphs = ElementTree.fromstring(files.read(name)).iter(PARAGRAPH)
+                lines += [" ".join("".join(paragraph.itertext()).split()) for paragraph in paragraphs]
+    return "".join(f"{line}\n" for line in lines if len(line.split()) > 2)
+
+
+def fetch_books(folder: Path, say: Callable[[str], None] = print) -> None:
+    """Put every listed book that is not there into ``folder``, from its repository at the commit of the list.
+
+    A book whose text is not, letter by letter, the one that the bundled models saw is kept, which is said.
+    Raises LitmusError where a book cannot be had.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for book in listed_books():
+        target = folder / book.file
+        if not target.is_file():
+            address = f"https://github.com/{book.repository}/archive/{book.commit}.zip"
+            try:
+                with urllib.request.urlopen(address, timeout=60) as answer:
+                    text = text_of_archive(answer.read())
+            except (OSError, HTTPException, zipfile.BadZipFile) as error:
+                raise LitmusError(
+                    f"{address} could not be had ({error}); check the network, or name a folder of the books by LITMUS_CORPORA."
+                ) from error
+            part = target.with_suffix(".part")
+            part.write_text(text, encoding="utf-8")
+            os.replace(part, target)
+        if hashlib.sha256(target.read_bytes()).hexdigest() != book.sha256:
+            say(f"{target} is not quite the text that the bundled models saw, so figures will differ a little.")
 
 
 def folder_of_books() -> Path:

@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     layers: int = 2
     dropout: float = 0.2
     longest: int = 64  # words of an example
-    rows: int = 48  # examples of a batch
+    rows: int = 24  # examples of a batch
     dtype: str = "bfloat16"  # of the output layer in training
     seed: int = 0
 

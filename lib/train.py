@@ -20,12 +20,26 @@ def folder_of(name: str) -> Path:
 
 
 @app.command()
+def books() -> None:
+    """Get the books that the models are trained on, about 13 MB of text, into the cache (or the folder LITMUS_CORPORA)."""
+    from lib import corpora
+
+    try:
+        corpora.fetch_books(corpora.folder_of_books(), typer.echo)
+    except LitmusError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
+@app.command()
 def masked(
     steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 1000,
     decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 300,
     peak: Annotated[float, typer.Option(help="learning rate of the flat part")] = 2e-3,
     warm_up: Annotated[int, typer.Option(min=1)] = 50,
     rank: Annotated[int, typer.Option(min=1)] = 16,
+    lowest: Annotated[int, typer.Option(min=0, max=5, help="the first of the six layers that is updated")] = 2,
+    pieces: Annotated[int, typer.Option(min=130, help="places of a batch")] = 1024,
     share: Annotated[float, typer.Option(help="of the pieces masked")] = 0.3,
     seed: Annotated[int, typer.Option()] = 0,
     run: Annotated[str, typer.Option(help="name of the run's folder in the cache")] = "masked",
@@ -41,7 +55,7 @@ def masked(
     try:
         if threads:
             torch.set_num_threads(threads)
-        settings = masked_training.Settings(rank=rank, share=share, seed=seed)
+        settings = masked_training.Settings(rank=rank, lowest=lowest, share=share, pieces=pieces, seed=seed)
         source = bundled.encoder()
         tokenizer, special = masked_training.tokenizer_of(source)
         network = masked_training.trainee(source, settings)
@@ -87,7 +101,7 @@ def recurrent(
         network, task = recurrent_training.task(found, measured, settings)
         folder = folder_of(run)
         train(
-            task, Schedule(steps, peak, warm_up, decay), folder, settings._asdict(), every=500, save_every=250, say=_say
+            task, Schedule(steps, peak, warm_up, decay), folder, settings._asdict(), every=1000, save_every=250, say=_say
         )
         save(folder / "model", network.half(), vocabulary)
     except LitmusError as error:
