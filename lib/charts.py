@@ -377,6 +377,36 @@ def means(
     return alt.layer(bar, dot).properties(width=WIDTH, height=alt.Step(16), description=said_)
 
 
+def two_margins(
+    table: pd.DataFrame,
+    x_title: str = "margin at the target",
+    y_title: str = "margin of the whole sentence",
+    description: str = "",
+) -> alt.FacetChart:
+    """Two ways to judge the same pairs, against each other: where a point lies over zero on both axes, both are right.
+
+    Columns: condition (a panel each, four or so), item, sentence, x, y (margins, natural log). Pairs that lack one of the
+    two are left out; a margin of zero is a tie and counts as wrong.
+    """
+    data = _keep(table, ["condition", "item", "sentence", "x", "y"], []).dropna().round({"x": 3, "y": 3})
+    agree = (data["x"] > 0) == (data["y"] > 0)
+    data = data.assign(judgement=np.where(agree, "the same", "different"))
+    base = alt.Chart()
+    points = base.mark_circle(size=34, opacity=0.7).encode(
+        x=alt.X("x:Q", title=x_title), y=alt.Y("y:Q", title=y_title),
+        color=_colour("judgement", {"the same": BLUE, "different": VERMILLION}),
+        tooltip=_tooltip(data, ["item", "sentence", "x", "y"]),
+    )  # fmt: skip
+    across = base.mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=alt.datum(0))
+    up = base.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x=alt.datum(0))
+    panel = alt.layer(across, up, points, data=data).properties(width=230, height=190)
+    shares = data.groupby("condition", sort=False)["judgement"].agg(lambda found: (found == "different").mean())
+    said = " ".join(f"{condition}: {share:.0%} of the pairs judged differently." for condition, share in shares.items())
+    words = description or f"Scatter plots of two margins for {_many(data, 'condition')}. {said}"
+    facet = alt.Facet("condition:N", title=None, sort=_order(data, "condition"))
+    return panel.facet(facet=facet, columns=2).properties(description=words)
+
+
 def differences(
     table: pd.DataFrame, x_title: str = "difference in cloze (people)", description: str = ""
 ) -> alt.LayerChart | alt.FacetChart:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from lib.errors import LitmusError
 from lib.lexicon import NUMBERS, Deal, Event, Forms, Lexicon, Noun, Number, TemporalAdverb, dealer, row_of
 
@@ -156,6 +158,43 @@ def write_sentence_pairs(out: Path, rows: Sequence[Mapping[str, str]]) -> None:
     out.write_bytes(text.getvalue().encode())
 
 
+def without_evidence(pairs: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
+    """The same forms in the same sentences, without what decides between them: what a model prefers anyway.
+
+    ``pairs`` as ``lib.formats.read`` reads them. A coordinated subject loses its first noun phrase (*the king and the queen
+    sing* becomes *the queen sing*), a tensed sentence its adverb. Pairs whose second noun is plural are left out, since
+    there the plural verb stays right, and so are pairs of other patterns. The columns keep their names: ``good`` is what was
+    good in the whole sentence.
+    """
+    adverbs = sorted({row.adverb for row in lexicon.temporal_adverbs}, key=len, reverse=True)
+    kept = {*TENSE_PATTERNS, *(pattern for pattern in COORDINATION_PATTERNS if pattern.endswith("_singular"))}
+    shorter = pairs[pairs["pattern"].isin(kept)].reset_index(drop=True)
+    tensed = shorter["pattern"].isin(TENSE_PATTERNS)
+    for column in ("sentence_good", "sentence_bad", "left", "right"):
+        shorter[column] = [
+            _without_adverb(text, adverbs) if of_tense else text if column == "right" else _without_first(text)
+            for text, of_tense in zip(shorter[column], tensed, strict=True)
+        ]
+    return shorter
+
+
+def _without_first(text: str) -> str:
+    return _capitalised(text.partition(" and ")[2])
+
+
+def _without_adverb(text: str, adverbs: Sequence[str]) -> str:
+    for adverb in adverbs:
+        if text.startswith(f"{_capitalised(adverb)} "):
+            return _capitalised(text.removeprefix(f"{_capitalised(adverb)} "))
+        if f" {text}".endswith(f" {adverb}."):
+            return f"{text.removesuffix(f'{adverb}.').rstrip()}."
+    return text
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _two(lexicon: Lexicon, deal: Deal, table: str, fits: Callable[[Any], bool], classes: str) -> tuple[Any, Any]:
     """Two different rows of a table that fit."""
     first = row_of(lexicon, deal, table, f"row for {classes}", fits)
@@ -173,4 +212,4 @@ def _pair(pattern: str, right: str, wrong: str) -> Pair:
 def sentence(words: str) -> str:
     """Words as a sentence: single spaces, a capital, a full stop."""
     tidy = " ".join(words.split())
-    return f"{tidy[0].upper()}{tidy[1:]}."
+    return f"{_capitalised(tidy)}."

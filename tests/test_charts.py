@@ -291,3 +291,16 @@ def test_differences_count_the_items_over_zero():
         drawn(charts.differences(table))["description"]
         == "Scatter plot of 2 items; in 1 the model's difference is over zero."
     )
+
+
+def test_two_margins_colours_pairs_that_are_judged_differently():
+    """By hand: both right, both wrong, right and wrong, a tie (counts as wrong) against right; NaN is left out."""
+    table = pd.DataFrame(
+        {"condition": "a", "item": list("vwxyz"), "sentence": "s", "x": [1, -1, 2, 0, np.nan], "y": [1, -2, -1, 0.5, 1]}
+    )
+    chart = charts.two_margins(table)
+    assert [(row["item"], row["judgement"]) for row in rows(chart)] == [
+        ("v", "the same"), ("w", "the same"), ("x", "different"), ("y", "different"),
+    ]  # fmt: skip
+    assert "a: 50% of the pairs judged differently." in chart.to_dict()["description"]
+    assert charts.VERMILLION in drawing(chart)

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from lib.sentence_templates import (
     TENSE_PATTERNS,
     sentence,
     sentence_pairs,
+    without_evidence,
     write_sentence_pairs,
 )
 
@@ -162,6 +164,51 @@ def test_one_choice_of_words_stands_in_every_pattern():
     short, long = (sentence_pairs(WORDS, "coordination", 8, seed=3)[COORDINATION_PATTERNS.index(name)]
                    for name in ("short_plural_singular", "long_plural_singular"))  # fmt: skip
     assert set(words(short["sent"])) < set(words(long["sent"]))
+
+
+def test_without_evidence_by_hand(tmp_path):
+    """What a person would strike out, at the target and in the sentences."""
+    rows = [
+        ("short_singular_singular", "The king and the queen sing.", "The king and the queen sings."),
+        ("short_plural_plural", "The kings and the queens sing.", "The kings and the queens sings."),
+        (
+            "long_plural_singular",
+            "The men who came and the boy who left are old.",
+            "The men who came and the boy who left is old.",
+        ),
+        ("simple_past_first", "A week ago the men danced.", "A week ago the men dance."),
+        ("simple_past_last", "The men danced a week ago.", "The men dance a week ago."),
+        ("will_future_last", "The men will run home next week.", "The men ran home next week."),
+        ("auxiliary_future_first", "The day after tomorrow we will not go.", "The day after tomorrow we did not go."),
+        ("something else", "Kings and queens sing.", "Kings and queens sings."),
+    ]
+    write_sentence_pairs(
+        tmp_path / "p.tab", [dict(zip(("pattern", "sent", "sent_alt"), row, strict=True)) for row in rows]
+    )
+    left = without_evidence(formats.read(tmp_path / "p.tab"), WORDS)
+    columns = ["sentence_good", "sentence_bad", "left", "good", "bad", "right"]
+    assert left[columns].values.tolist() == [
+        ["The queen sing.", "The queen sings.", "The queen", "sing", "sings", "."],
+        ["The boy who left are old.", "The boy who left is old.", "The boy who left", "are", "is", "old."],
+        ["The men danced.", "The men dance.", "The men", "danced", "dance", "."],
+        ["The men danced.", "The men dance.", "The men", "danced", "dance", "."],
+        ["The men will run home.", "The men ran home.", "", "", "", ""],
+        ["We will not go.", "We did not go.", "We", "will", "did", "not go."],
+    ]
+    assert left["item"].tolist()[:2] == ["short_singular_singular:2", "long_plural_singular:4"]
+
+
+@given(seeds)
+def test_without_evidence_a_tense_and_its_mirror_are_one_pair(seed):
+    """Nothing is left to decide between them, so what is right in one is wrong in the other."""
+    rows = {row["pattern"]: row for row in sentence_pairs(WORDS, "tense", 12, seed)}
+    table = pd.DataFrame([row | dict.fromkeys(("left", "right"), "") for row in rows.values()])
+    table = table.rename(columns={"sent": "sentence_good", "sent_alt": "sentence_bad"})
+    left = without_evidence(table, WORDS).set_index("pattern")
+    for contrast, other in (("simple", "present"), ("will", "future"), ("auxiliary", "future")):
+        for place in ("first", "last"):
+            past, later = left.loc[f"{contrast}_past_{place}"], left.loc[f"{contrast}_{other}_{place}"]
+            assert past["sentence_good"] == later["sentence_bad"] and past["sentence_bad"] == later["sentence_good"]
 
 
 def test_sentence_by_hand():
