@@ -224,10 +224,22 @@ def _texts_of(suffix: str, line: str) -> list[str]:
     return [*spelled, *(f"{context} {target}" for context in spelled for target in targets)]
 
 
+def everything(wikipedia: Path, books: Path) -> list[Paragraph]:
+    """All paragraphs, authors capped."""
+    return [*read_wikipedia(wikipedia), *capped(read_books(books))]
+
+
+def exclude(paragraphs: Iterable[Paragraph], forbidden: Forbidden, path: Path = EXCLUDED) -> int:
+    """Add the digests of sentences that share words with an item to the list at ``path``; how many were added."""
+    listed = set(path.read_text().split()) if path.is_file() else set()
+    found = {digest(sentence) for _, _, sentences in paragraphs for sentence in sentences if forbidden.shares(sentence)}
+    path.write_text("".join(f"{name}\n" for name in sorted(listed | found)))
+    return len(found - listed)
+
+
 def prepare(wikipedia: Path, books: Path) -> tuple[list[Paragraph], list[Paragraph]]:
     """Training and held-out paragraphs: authors capped, split by paragraph, and without the excluded sentences."""
-    excluded = set(EXCLUDED.read_text().split())
-    everything = [*read_wikipedia(wikipedia), *capped(read_books(books))]
-    training = [paragraph for paragraph in everything if not is_held_out(paragraph)]
-    held_out = [paragraph for paragraph in everything if is_held_out(paragraph)]
+    excluded, text = set(EXCLUDED.read_text().split()), everything(wikipedia, books)
+    training = [paragraph for paragraph in text if not is_held_out(paragraph)]
+    held_out = [paragraph for paragraph in text if is_held_out(paragraph)]
     return without_excluded(training, excluded), without_excluded(held_out, excluded)

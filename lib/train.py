@@ -32,6 +32,26 @@ def books() -> None:
 
 
 @app.command()
+def exclude() -> None:
+    """Add to data/models/excluded.txt what shares five words in a row with an item, ours or published (where it lies here).
+
+    What is listed stays so: a longer list is another text, and asks for training anew.
+    """
+    from lib import corpora, published
+    from lib.models import bundled
+    from lib.paths import DATA
+
+    try:
+        folders = [DATA / "items", *filter(None, [published.find()])]
+        text = corpora.everything(bundled.summaries(), corpora.folder_of_books())
+        added = corpora.exclude(text, corpora.Forbidden(item for one in folders for item in corpora.item_texts(one)))
+    except LitmusError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"{added} sentences added, by items of {', '.join(map(str, folders))}")
+
+
+@app.command()
 def masked(
     steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 1000,
     decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 300,
@@ -101,7 +121,13 @@ def recurrent(
         network, task = recurrent_training.task(found, measured, settings)
         folder = folder_of(run)
         train(
-            task, Schedule(steps, peak, warm_up, decay), folder, settings._asdict(), every=1000, save_every=250, say=_say
+            task,
+            Schedule(steps, peak, warm_up, decay),
+            folder,
+            settings._asdict(),
+            every=1000,
+            save_every=250,
+            say=_say,
         )
         save(folder / "model", network.half(), vocabulary)
     except LitmusError as error:
