@@ -5,7 +5,7 @@ in). The head is BERT's (Devlin et al. 2019): a layer, a normalisation, and the 
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +13,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lib import corpora
 from lib.corpora import Paragraph
+from lib.models import bundled
 from lib.training import Task
 
 LONGEST = 128  # pieces of an example, the two special ones included
+
+
+Network = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Ids, attention and the places to read give log-odds (read places x vocabulary)."""
 
 
 class Pieces(NamedTuple):
@@ -193,7 +199,7 @@ def loss_on(trainee: Trainee, ids: Tensor, attention: Tensor, targets: Tensor) -
 
 
 @torch.inference_mode()
-def held_out(network: Any, given: Sequence[tuple[Tensor, Tensor, Tensor]]) -> dict[str, float]:
+def held_out(network: Network, given: Sequence[tuple[Tensor, Tensor, Tensor]]) -> dict[str, float]:
     """Loss (nats) and top-1 accuracy at the masked places of given batches; ``network(ids, attention, read)`` as Trainee."""
     loss, right, places = 0.0, 0, 0
     for ids, attention, targets in given:
@@ -283,6 +289,47 @@ def task(
         }
 
     return Task(network.trained(), loss, evaluate)
+
+
+def prepared(settings: Settings) -> tuple[Trainee, Task]:
+    """The trainee and its task on the whole text (see ``lib.corpora``)."""
+    source = bundled.encoder()
+    tokenizer, special = tokenizer_of(source)
+    network = trainee(source, settings)
+    training, kept = corpora.prepare(bundled.summaries(), corpora.folder_of_books())
+    return network, task(network, in_pieces(training, tokenizer), in_pieces(kept, tokenizer), special, settings)
+
+
+def reader(network: Any) -> Network:
+    """A masked language model of transformers (``DistilBertForMaskedLM``) as ``held_out`` asks it."""
+
+    def read_at(ids: Tensor, attention: Tensor, read: Tensor) -> Tensor:
+        hidden = network.distilbert(input_ids=ids, attention_mask=attention).last_hidden_state[read]
+        hidden = network.vocab_layer_norm(network.activation(network.vocab_transform(hidden)))
+        scores: Tensor = network.vocab_projector(hidden)
+        return scores
+
+    return read_at
+
+
+def figures(adapters: Sequence[Path], limits: Sequence[int] = (32, 0), share: float = 0.15) -> list[dict[str, Any]]:
+    """Held-out figures of adapters in float32: loss (nats) and top-1 on the first ``limit`` examples (0 = all) of a source.
+
+    Every adapter is asked about the same places of the same examples.
+    """
+    from transformers import DistilBertForMaskedLM
+
+    tokenizer, special = tokenizer_of(bundled.encoder())
+    _, kept = corpora.prepare(bundled.summaries(), corpora.folder_of_books())
+    pieces = in_pieces(kept, tokenizer)
+    rows: list[dict[str, Any]] = []
+    for adapter in adapters:
+        network = reader(DistilBertForMaskedLM.from_pretrained(bundled.distilbert_with(adapter)).eval())
+        for limit in limits:
+            for source in ("wikipedia", "books"):
+                found = held_out(network, measured(pieces, source, special, share, limit))
+                rows.append({"adapter": adapter.parent.name, "source": source, "limit": limit, "share": share, **found})
+    return rows
 
 
 def save_adapter(network: Trainee, path: Path) -> None:

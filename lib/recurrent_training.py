@@ -13,9 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lib import corpora
 from lib.corpora import Paragraph
+from lib.models import bundled
 from lib.models.recurrent import END, UNKNOWN, RecurrentNetwork, words_of
 from lib.training import Task
+from lib.trigram import Trigram
 
 ROWS = 256  # of the output layer at a time
 
@@ -65,17 +68,23 @@ def examples(paragraphs: Iterable[Sequence[Sequence[int]]], longest: int, end: i
     return found
 
 
-def ready(
-    training: Sequence[Paragraph], held_out: Sequence[Paragraph], settings: Settings
-) -> tuple[list[str], list[list[int]], dict[str, list[list[int]]]]:
-    """The vocabulary of the training text, its examples, and the held-out examples of each source."""
+class Data(NamedTuple):
+    """The vocabulary of the training text, its examples, and the held-out examples by their source."""
+
+    vocabulary: list[str]
+    examples: list[list[int]]
+    held_out: dict[str, list[list[int]]]
+
+
+def ready(training: Sequence[Paragraph], held_out: Sequence[Paragraph], settings: Settings) -> Data:
+    """Paragraphs in the words of a vocabulary."""
     in_words = sentences_in_words(training)
     vocabulary = vocabulary_of(in_words, settings.words)
     measured = {}
     for source in ("wikipedia", "books"):
         chosen = [paragraph for paragraph in held_out if paragraph.source == source]
         measured[source] = examples(in_ids(sentences_in_words(chosen), vocabulary), settings.longest)
-    return vocabulary, examples(in_ids(in_words, vocabulary), settings.longest), measured
+    return Data(vocabulary, examples(in_ids(in_words, vocabulary), settings.longest), measured)
 
 
 class Text:
@@ -164,17 +173,15 @@ def perplexity(network: RecurrentNetwork, found: Sequence[list[int]], rows: int 
     return {"loss": total / places, "perplexity": float(torch.tensor(total / places).exp())}
 
 
-def task(
-    found: Sequence[list[int]], held_out: dict[str, list[list[int]]], settings: Settings
-) -> tuple[RecurrentNetwork, Task]:
-    """A network that has learnt nothing yet and its training task; ``held_out`` has examples by the name of their source."""
+def task(data: Data, settings: Settings) -> tuple[RecurrentNetwork, Task]:
+    """A network that has learnt nothing yet, and its training task."""
     torch.manual_seed(settings.seed)
     network = RecurrentNetwork(
         "LSTM", settings.words, settings.size, settings.size, settings.layers, tied=True, dropout=settings.dropout
     )
     network.train()
     dtype = getattr(torch, settings.dtype)
-    text = Text(found, settings.rows, settings.seed)
+    text = Text(data.examples, settings.rows, settings.seed)
 
     def loss(step: int) -> Tensor:
         torch.manual_seed(settings.seed * 1_000_000 + step)  # of the dropout
@@ -182,8 +189,27 @@ def task(
         return loss_on(network, read, follow, dtype) / (follow != -100).sum()
 
     def evaluate() -> dict[str, float]:
-        measured = {source: perplexity(network, some) for source, some in held_out.items()}
+        measured = {source: perplexity(network, some) for source, some in data.held_out.items()}
         return {f"{source}_{name}": value for source, found in measured.items() for name, value in found.items()}
 
     named: dict[str, Any] = dict(network.named_parameters())
     return network, Task(named, loss, evaluate)
+
+
+def prepared(settings: Settings) -> tuple[Data, RecurrentNetwork, Task]:
+    """The whole text (see ``lib.corpora``), a network and its task."""
+    data = ready(*corpora.prepare(bundled.summaries(), corpora.folder_of_books()), settings)
+    return data, *task(data, settings)
+
+
+def figures(network: RecurrentNetwork, data: Data, limits: Sequence[int] = (200, 0)) -> list[dict[str, Any]]:
+    """Held-out perplexity of the network and of a trigram with the same words on the first ``limit`` examples (0 = all)."""
+    trigram, rows = Trigram(data.examples, len(data.vocabulary)), []
+    together = {**data.held_out, "both": [example for found in data.held_out.values() for example in found]}
+    for limit in limits:
+        for source, found in together.items():
+            chosen = found[: limit or None]
+            of_network, of_trigram = perplexity(network, chosen)["perplexity"], trigram.perplexity(chosen)
+            rows += [{"model": "wiki-lstm", "source": source, "limit": limit, "perplexity": of_network},
+                     {"model": "Kneser-Ney trigram", "source": source, "limit": limit, "perplexity": of_trigram}]  # fmt: skip
+    return rows

@@ -3,6 +3,8 @@
 A run goes on from its last checkpoint, so it may be stopped at any time; hours on two cores, less on a GPU.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +26,8 @@ def books() -> None:
     """Get the books that the models are trained on, about 13 MB of text, into the cache (or the folder LITMUS_CORPORA)."""
     from lib import corpora
 
-    try:
+    with told():
         corpora.fetch_books(corpora.folder_of_books(), typer.echo)
-    except LitmusError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 @app.command()
@@ -41,13 +40,10 @@ def exclude() -> None:
     from lib.models import bundled
     from lib.paths import DATA
 
-    try:
+    with told():
         folders = [DATA / "items", *filter(None, [published.find()])]
         text = corpora.everything(bundled.summaries(), corpora.folder_of_books())
         added = corpora.exclude(text, corpora.Forbidden(item for one in folders for item in corpora.item_texts(one)))
-    except LitmusError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
     typer.echo(f"{added} sentences added, by items of {', '.join(map(str, folders))}")
 
 
@@ -66,30 +62,20 @@ def masked(
     threads: Annotated[int, typer.Option(min=0, help="0: as many as torch chooses")] = 0,
 ) -> None:
     """The masked model: a head and low-rank updates for the bundled encoder."""
-    import torch
+    from lib import masked_training
+    from lib.training import Schedule, first_losses, train, write_rows
 
-    from lib import corpora, masked_training
-    from lib.models import bundled
-    from lib.training import Schedule, train
-
-    try:
-        if threads:
-            torch.set_num_threads(threads)
-        settings = masked_training.Settings(rank=rank, lowest=lowest, share=share, pieces=pieces, seed=seed)
-        source = bundled.encoder()
-        tokenizer, special = masked_training.tokenizer_of(source)
-        network = masked_training.trainee(source, settings)
-        parts = [
-            masked_training.in_pieces(paragraphs, tokenizer)
-            for paragraphs in corpora.prepare(bundled.summaries(), corpora.folder_of_books())
-        ]
-        task = masked_training.task(network, parts[0], parts[1], special, settings)
-        folder = folder_of(run)
-        train(task, Schedule(steps, peak, warm_up, decay), folder, settings._asdict(), say=_say)
+    settings = masked_training.Settings(rank=rank, lowest=lowest, share=share, pieces=pieces, seed=seed)
+    schedule, folder = Schedule(steps, peak, warm_up, decay), folder_of(run)
+    with told():
+        use(threads)
+        network, task = masked_training.prepared(settings)
+        if not (folder / "first_losses.csv").is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_rows(first_losses(task, schedule), folder / "first_losses.csv")
+            network, task = masked_training.prepared(settings)
+        train(task, schedule, folder, settings._asdict(), say=_say)
         masked_training.save_adapter(network, folder / "adapter.safetensors")
-    except LitmusError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
     typer.echo(f"{folder / 'adapter.safetensors'}")
 
 
@@ -105,35 +91,61 @@ def recurrent(
     threads: Annotated[int, typer.Option(min=0, help="0: as many as torch chooses")] = 0,
 ) -> None:
     """The word-level LSTM."""
+    from lib import recurrent_training
+    from lib.models.recurrent import save
+    from lib.training import Schedule, first_losses, train, write_rows
+
+    settings = recurrent_training.Settings(dropout=dropout, seed=seed)
+    schedule, folder = Schedule(steps, peak, warm_up, decay), folder_of(run)
+    with told():
+        use(threads)
+        data, network, task = recurrent_training.prepared(settings)
+        if not (folder / "first_losses.csv").is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_rows(first_losses(task, schedule), folder / "first_losses.csv")
+            network, task = recurrent_training.task(data, settings)
+        train(task, schedule, folder, settings._asdict(), every=1000, save_every=250, say=_say)
+        save(folder / "model", network.half(), data.vocabulary)
+        write_rows(recurrent_training.figures(network.float(), data), folder / "model" / "held_out.csv")
+    typer.echo(f"{folder / 'model'}")
+
+
+@app.command()
+def measure(
+    adapters: Annotated[list[Path], typer.Argument(help="adapter.safetensors of masked models, to compare")],
+    out: Annotated[Path | None, typer.Option(help="a CSV file for the figures")] = None,
+    threads: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Held-out loss and top-1 accuracy of masked models, all on the same places."""
+    import pandas as pd
+
+    from lib import masked_training
+    from lib.training import write_rows
+
+    with told():
+        use(threads)
+        rows = masked_training.figures(adapters)
+        typer.echo(pd.DataFrame(rows).to_string(index=False))
+        if out:
+            write_rows(rows, out)
+
+
+def use(threads: int) -> None:
+    """Let torch use so many threads; 0 leaves the choice to torch."""
     import torch
 
-    from lib import corpora, recurrent_training
-    from lib.models import bundled
-    from lib.models.recurrent import save
-    from lib.training import Schedule, train
+    if threads:
+        torch.set_num_threads(threads)
 
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What a person can mend is told in one sentence, with exit code 2."""
     try:
-        if threads:
-            torch.set_num_threads(threads)
-        settings = recurrent_training.Settings(dropout=dropout, seed=seed)
-        training, held_out = corpora.prepare(bundled.summaries(), corpora.folder_of_books())
-        vocabulary, found, measured = recurrent_training.ready(training, held_out, settings)
-        network, task = recurrent_training.task(found, measured, settings)
-        folder = folder_of(run)
-        train(
-            task,
-            Schedule(steps, peak, warm_up, decay),
-            folder,
-            settings._asdict(),
-            every=1000,
-            save_every=250,
-            say=_say,
-        )
-        save(folder / "model", network.half(), vocabulary)
+        yield
     except LitmusError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from error
-    typer.echo(f"{folder / 'model'}")
 
 
 def _say(line: str) -> None:

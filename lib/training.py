@@ -8,7 +8,8 @@ import csv
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,7 +90,7 @@ def train(
             entry = {"step": step, "rate": schedule.rate(step - 1), "loss": sum(losses) / len(losses)}
             log.append(entry | task.evaluate())
             losses = []
-            write_log(log, folder / "log.csv")
+            write_rows(log, folder / "log.csv")
             say(" ".join(f"{name} {value:.4g}" for name, value in log[-1].items()))
         if step % save_every == 0 or step == last:
             _keep(folder / "checkpoint.pt", task, optimizer, step, log, losses, schedule, settings)
@@ -148,9 +149,18 @@ def _take_up(
     return kept["step"], json.loads(kept["log"]), list(kept["losses"])
 
 
-def write_log(log: list[dict[str, float]], path: Path) -> None:
-    """The log as CSV, one entry a line."""
+def first_losses(task: Task, schedule: Schedule, steps: int = 3) -> list[dict[str, float]]:
+    """The losses of the first steps of a run, which is not kept: what anyone should find who trains the same again."""
+    with tempfile.TemporaryDirectory() as folder:
+        train(task, schedule, Path(folder), {}, every=schedule.steps, stop=steps)
+        losses = torch.load(Path(folder) / "checkpoint.pt", weights_only=True)["losses"]
+    return [{"step": step, "loss": loss} for step, loss in enumerate(losses)]
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Rows as CSV, numbers with six digits."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(log[0]))
+        writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows(log)
+        for row in rows:
+            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
