@@ -181,7 +181,7 @@ def grouped_intervals(
         ["mean", group, "value"], ascending=[False, True, False], kind="stable"
     )
     place = alt.Y("condition:N", sort=ranked["condition"].tolist(), title=None).axis(
-        labelLimit=300, domain=False, ticks=False
+        labelLimit=300, labelPadding=8, domain=False, ticks=False
     )
     base = alt.Chart().encode(y=place, color=alt.value(BLUE))
     scale = alt.Scale(domain=[0, 1])
@@ -375,6 +375,33 @@ def means(
     said = " ".join(f"{row.condition}, {row[2]}: {row.value:.4f}." for row in data.itertuples())
     said_ = description or f"Dot plot of {value_title} by condition and {group}. {said}"
     return alt.layer(bar, dot).properties(width=WIDTH, height=alt.Step(16), description=said_)
+
+
+def training_curves(
+    table: pd.DataFrame, value_title: str, levels: dict[str, float] | None = None, description: str = ""
+) -> alt.LayerChart | alt.FacetChart:
+    """How a figure changes over the steps of a training, a line a series; ``levels``: dashed lines to compare with.
+
+    Columns: step, series, value.
+    """
+    data = _keep(table, ["step", "series", "value"], []).round({"value": 4})
+    series = _order(data, "series")
+    line = alt.Chart(data).mark_line(point=True).encode(
+        x=alt.X("step:Q", title="step"),
+        y=alt.Y("value:Q", title=value_title, scale=alt.Scale(zero=False)),
+        color=_colour("series", dict(zip(series, PALETTE, strict=False))),
+        tooltip=_tooltip(data, ["series", "step", "value"]),
+    )  # fmt: skip
+    named = pd.DataFrame({"name": list(levels or {}), "value": list((levels or {}).values())})
+    rule = alt.Chart(named).mark_rule(color=GREY, strokeDash=[4, 3]).encode(y="value:Q")
+    label = alt.Chart(named).mark_text(align="left", dx=4, dy=-6, color=GREY).encode(
+        y="value:Q", x=alt.value(0), text="name:N"
+    )  # fmt: skip
+    ends = data.groupby("series", sort=False)["value"].agg(["first", "last"])
+    said = " ".join(f"{row.Index}: from {row.first:.3g} to {row.last:.3g}." for row in ends.itertuples())
+    said += "".join(f" {name}: {value:.3g}." for name, value in (levels or {}).items())
+    said_ = description or f"Line chart of {value_title} by training step. {said}"
+    return alt.layer(line, rule, label).properties(width=WIDTH, height=220, description=said_)
 
 
 def two_margins(

@@ -304,3 +304,13 @@ def test_two_margins_colours_pairs_that_are_judged_differently():
     ]  # fmt: skip
     assert "a: 50% of the pairs judged differently." in chart.to_dict()["description"]
     assert charts.VERMILLION in drawing(chart)
+
+
+def test_training_curves_have_a_line_a_series_and_levels_to_compare_with():
+    table = pd.DataFrame({"step": [1, 2, 1, 2], "series": ["a", "a", "b", "b"], "value": [3.0, 2.0, 4.0, 2.5]})
+    chart = charts.training_curves(table, "loss", {"trigram": 3.5})
+    description = chart.to_dict()["description"]
+    assert description == "Line chart of loss by training step. a: from 3 to 2. b: from 4 to 2.5. trigram: 3.5."
+    assert "trigram" in drawing(chart) and charts.BLUE in drawing(chart) and charts.VERMILLION in drawing(chart)
+    assert charts.training_curves(table, "loss", description="Mine.").to_dict()["description"] == "Mine."
+    assert "<path" in drawing(charts.training_curves(table, "loss"))
