@@ -19,8 +19,11 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= JOBS=)
-	$(PY) -m lib.grid $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS))
+# Shuffles in 30_inference: by itself the notebook draws 100, which a laptop's grid has no time for.
+DRAWS ?= 20
+SHUFFLES = $(if $(filter 30_inference,$(or $(NOTEBOOKS),30_inference)),--set draws=$(DRAWS))
+reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= DRAWS= JOBS=)
+	$(PY) -m lib.grid $(SHUFFLES) $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS))
 
 reports-slurm: $(READY) ## the same on a SLURM cluster (reports/README.md)
 	$(PY) -m lib.grid --profile slurm $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)")

@@ -13,7 +13,7 @@ equally likely. A kind is ``word`` (a whole vocabulary item where a word begins)
 punctuation, a special token) or ``bytes`` (part of a character).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,6 +95,27 @@ def assemble(
         table[column] = top[column].to_numpy()
     table["top_tie"] = [len(found) > 1 and found[0] == found[1] for found in table["top_probabilities"]]
     return table
+
+
+def kept(answers: pd.DataFrame, perturbed: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
+    """Answers as results keep them (``lib.results.write``): one row a candidate, those to perturbed items below the others.
+
+    ``perturbed``: answers by the name of a perturbation. Columns: those of the answers and ``perturbation`` (``none`` for items
+    as they stand), ``draw`` (missing where there is one version only), ``tie`` (of the two likeliest pieces); instead of lists,
+    which outside tools could not read, ``expected`` (words between ``|``), ``top_piece``, ``top_probability`` (the likeliest).
+    """
+    named = {"none": answers, **(perturbed or {})}
+    table = pd.concat([part.assign(perturbation=name) for name, part in named.items()], ignore_index=True)
+    table["draw"] = table["draw"].astype("Int64") if "draw" in table else pd.array([pd.NA] * len(table), dtype="Int64")
+    table["top_piece"] = [
+        shown(pieces[0], kinds[0]) if pieces else ""
+        for pieces, kinds in zip(table["top_pieces"], table["top_kinds"], strict=True)
+    ]
+    table["top_probability"] = [found[0] if found else np.nan for found in table["top_probabilities"]]
+    table["expected"] = table["expected"].map("|".join)
+    if "left_out" in table:
+        table["left_out"] = table["left_out"].fillna("")
+    return table.drop(columns=TOP).rename(columns={"top_tie": "tie"})
 
 
 def top_predictions(answers: pd.DataFrame, k: int = 5) -> pd.DataFrame:

@@ -12,12 +12,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from lib.cloze_answers import shown
 from lib.cloze_items import article
 from lib.errors import LitmusError
 from lib.stats import CONFIDENCE, RESAMPLES, clustered_means, proportion
 
 Counting = Literal["once", "per_row"]
 THRESHOLD = 0.01
+UNBROKEN = "\N{NO-BREAK SPACE}"
 BESIDE = ("context", "candidate", "probability", "log_probability", "rank", "cloze", "cloze_strict")
 
 
@@ -42,12 +44,14 @@ def shares(table: pd.DataFrame, outcome: str, metric: str, by: Sequence[str] = (
 def accuracy(
     answers: pd.DataFrame, ks: Sequence[int] = (1, 5), by: Sequence[str] = (), count: Counting = "once"
 ) -> pd.DataFrame:
-    """Accuracy@k: an expected word is among the likeliest k; one row for each kind and k (see ``shares``), with ``k``.
+    """Accuracy@k: an expected word is among the likeliest k; a row for each kind and k (see ``shares``), with ``k``, ``count``.
 
     ``count`` ``once`` counts each distinct context once, with all words that any of its rows expects; ``per_row`` counts
     rows as they stand, as published for ROLE-88. For negation give the rows of ``true affirmative`` alone.
     """
-    tables = [shares(_within(answers, k, by, count), "within", f"accuracy@{k}", by).assign(k=k) for k in ks]
+    tables = [
+        shares(_within(answers, k, by, count), "within", f"accuracy@{k}", by).assign(k=k, count=count) for k in ks
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -164,7 +168,7 @@ def correlations(pairs: pd.DataFrame, x: str = "cloze_difference", y: str = "mar
 def tops_of_pairs(answers: pd.DataFrame, first: str, second: str, unit: Sequence[str] = ("item",)) -> pd.DataFrame:
     """Does the likeliest word change from condition ``first`` to ``second``? One row a unit.
 
-    Columns: those of ``unit``, ``context_first``, ``context_second``, ``top_first``, ``top_second`` (pieces), ``same`` and
+    Columns: those of ``unit``, ``context_first``, ``context_second``, ``top_first``, ``top_second`` (as shown), ``same`` and
     ``changed`` (1, 0, NaN), ``tie`` (of the two likeliest, in either context), ``reason``. Contexts that the model sees as
     one can have no other likeliest word: undefined, reason ``identical``.
     """
@@ -175,7 +179,7 @@ def tops_of_pairs(answers: pd.DataFrame, first: str, second: str, unit: Sequence
         told = isinstance(b["top_ids"], tuple) and a["top_ids"] and b["top_ids"]
         reason = ("identical" if a["context_number"] == b["context_number"] else "") if told else "no_prediction"
         same = float(a["top_ids"][0] == b["top_ids"][0]) if not reason else np.nan
-        words = [found["top_pieces"][0] if told else "" for found in (a, b)]
+        words = [shown(found["top_pieces"][0], found["top_kinds"][0]) if told else "" for found in (a, b)]
         tie = bool(told and (a["top_tie"] or b["top_tie"]))
         rows.append([a["context"], b["context"], *words, same, 1 - same, tie, reason])
     columns = ["context_first", "context_second", "top_first", "top_second", "same", "changed", "tie", "reason"]
@@ -241,16 +245,80 @@ def survival(original: pd.DataFrame, drawn: pd.DataFrame, k: int = 5) -> pd.Data
     return table.rename(columns={"within": "before"})[["item", "context", "expected", "before"]].join(found, on="item")
 
 
-def spread(summary: pd.DataFrame, by: Sequence[str] = ("metric",), over: str = "draw") -> pd.DataFrame:
-    """A metric over draws: ``draws``, ``mean``, ``sd`` (of the draws), ``least``, ``most`` of ``value`` for each kind ``by``.
+def over_draws(drawn: pd.DataFrame, ks: Sequence[int] = (1, 5)) -> pd.DataFrame:
+    """Sensitivity and accuracy@k of perturbed inference items: mean and spread over the draws, one row a metric.
 
-    ``summary``: a table of ``accuracy`` or ``sensitivity`` made with ``over`` among its kinds.
+    ``drawn``: answers with ``draw``; without that column there is one draw. Columns: ``metric``, ``n`` (items), ``scored``
+    (items), ``draws``, ``value`` (mean over items and draws), ``low``, ``high`` (Wilson, with items as trials, because draws of
+    an item are no trials of their own: rather too wide than too narrow), ``sd``, ``least`` and ``most`` of the draws, ``ties``
+    and ``reasons`` (counted over draws), ``coverage`` (share of items and draws scored).
     """
-    if over not in summary:
-        raise LitmusError(f"There is no column '{over}' to take the spread over; make the summary by '{over}'.")
-    grouped = summary.groupby(list(by), sort=False, dropna=False)["value"]
-    found = grouped.agg(draws="count", mean="mean", sd="std", least="min", most="max")
-    return found.reset_index()
+    drawn = drawn if "draw" in drawn else drawn.assign(draw=0)
+    compared = compare(drawn, ["item", "draw"], "role", "expected", ["within", "between"])
+    outcomes = [("sensitivity", compared, "higher"), ("sensitivity by threshold", compared, "higher_by_threshold")]
+    outcomes += [(f"accuracy@{k}", _within(drawn, k, ["item", "draw"], "once"), "within") for k in ks]
+    rows = []
+    for metric, table, outcome in outcomes:
+        by_draw = table.groupby("draw")[outcome].mean().dropna()
+        by_item = table.groupby("item")[outcome].mean()
+        scored = int(by_item.notna().sum())
+        [whole] = shares(table, outcome, metric).itertuples()
+        rows.append([metric, len(by_item), scored, len(by_draw), *proportion(float(by_item.sum()), scored), by_draw.std(),
+                     by_draw.min(), by_draw.max(), whole.ties, whole.coverage, whole.reasons])  # fmt: skip
+    columns = ["metric", "n", "scored", "draws", "value", "low", "high", "sd", "least", "most", "ties", "coverage",
+               "reasons"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def carrying_words(original: pd.DataFrame, without: pd.DataFrame) -> pd.DataFrame:
+    """Which word of sentence 1 carries the expected word: the one whose loss costs it most. One row an item.
+
+    ``without``: answers to ``perturb.leave_out_each``. Columns: ``item``, ``carried_by`` (the word) and ``loss`` (fall of the
+    log-probability of the expected word without it, natural log). Items without scores are left out.
+    """
+    whole = original[original["role"] == "expected"].set_index("item")["log_probability"]
+    table = without[without["role"] == "expected"]
+    table = table.assign(loss=table["item"].map(whole) - table["log_probability"]).dropna(subset="loss")
+    most = table.loc[table.groupby("item", sort=False)["loss"].idxmax(), ["item", "left_out", "loss"]]
+    return most.rename(columns={"left_out": "carried_by"}).reset_index(drop=True)
+
+
+def negation_shifts(compared: pd.DataFrame, by: Sequence[str] = (), seed: int = 0) -> pd.DataFrame:
+    """How far the negation moves the preference between an item's two words, on the mean, and how far it should.
+
+    ``compared``: ``compare(answers, ["item", "polarity"], "role", "true", ["false"])``. The preference is the log-probability
+    of the word that is true in the affirmative sentence minus that of the other. ``needed`` would turn it around, into the
+    same preference for the other word: minus twice the affirmative one. ``value`` is the shift found, of items scored in
+    both polarities, with ``low`` and ``high`` (bootstrap over items). A model that ignores the negation has a shift of 0.
+    """
+    gap = (compared["log_probability_true"] - compared["log_probability_false"]).where(compared["scorable"])
+    wide = compared.assign(gap=gap).pivot(index=[*by, "item"], columns="polarity", values="gap").reset_index()
+    wide = wide.assign(shift=-wide["negative"] - wide["affirmative"], needed=-2 * wide["affirmative"])
+    table = _means(wide, "shift", "mean shift by negation", by, seed)
+    return table.assign(needed=[group["needed"].where(group["shift"].notna()).mean() for _, group in _groups(wide, by)])
+
+
+def for_reading(summary: pd.DataFrame, index: Sequence[str] = ("metric",), also: Sequence[str] = ()) -> pd.DataFrame:
+    """A summary as a page shows it, in words and narrow, told apart by ``index``.
+
+    ``value`` (``undefined`` where nothing could be scored), ``95 %`` (its interval), the columns ``also``, ``scored`` (of how
+    many), and where the summary has them ``ties`` and, unless all was scored, ``not scored`` (why, counted).
+    """
+    table = summary.set_index(list(index))
+    narrow = pd.DataFrame(index=table.index)
+    narrow["value"] = ["undefined" if np.isnan(value) else f"{value:.3f}" for value in table["value"]]
+    bounds = zip(table["low"], table["high"], strict=True)
+    narrow["95 %"] = ["" if np.isnan(low) else f"{low:.2f}{UNBROKEN}to{UNBROKEN}{high:.2f}" for low, high in bounds]
+    for column in also:
+        narrow[column] = [f"{value:.2f}".removesuffix(".00") if pd.notna(value) else "" for value in table[column]]
+    narrow["scored"] = [
+        f"{scored}{UNBROKEN}of{UNBROKEN}{n}" for scored, n in table[["scored", "n"]].astype(int).itertuples(index=False)
+    ]
+    if "ties" in table:
+        narrow["ties"] = [f"{ties:.0f}" if pd.notna(ties) else "" for ties in table["ties"]]
+    if "reasons" in table and table["reasons"].fillna("").any():
+        narrow["not scored"] = table["reasons"].fillna("")
+    return narrow
 
 
 def unscored(answers: pd.DataFrame) -> str:

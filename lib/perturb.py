@@ -1,8 +1,8 @@
 """Items perturbed (Ettinger 2020, sections 7 and 8): how much of a context does a prediction need?
 
 Pure functions from items (``lib.cloze_items``) to items with other contexts, so that the drawn strings are in the table and
-are stored with the results. What is drawn depends on the seed, the draw and the sentence alone: neither the order of the
-items nor what else is asked changes it.
+are stored with the results (``lib.cloze_answers.kept``). What is drawn depends on the seed, the draw and the sentence alone:
+neither the order of the items nor what else is asked changes it.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import pandas as pd
 from lib.errors import LitmusError
 
 DRAWS = 100
+CLOSING = ".!?’”'\""
 NOUNS = re.compile(r"\bwhich (?P<object>.+) the (?P<subject>\S+(?: \S+)*?) had\b")
 
 
@@ -37,6 +38,24 @@ def truncate_second(items: pd.DataFrame) -> pd.DataFrame:
     """Inference items with the last two words of sentence 2 only. Of shuffled items it makes the third perturbation: both."""
     _check(items, "sentence_2")
     return _with_sentences(items, second=items["sentence_2"].map(lambda sentence: " ".join(sentence.split()[-2:])))
+
+
+def leave_out_each(items: pd.DataFrame) -> pd.DataFrame:
+    """Inference items without one word of sentence 1, each word in turn: ``left_out`` is the word, ``draw`` its place from 0.
+
+    What closes the sentence stays, and the first word keeps its capital: only a word is missing.
+    """
+    _check(items, "sentence_1")
+    rows = []
+    for row in items.to_dict("records"):
+        sentence = row["sentence_1"].rstrip(CLOSING)
+        closing, words = row["sentence_1"][len(sentence) :], sentence.split()
+        for at, word in enumerate(words):
+            rest = " ".join(words[:at] + words[at + 1 :]).rstrip(",;:")
+            first = f"{rest[:1].upper()}{rest[1:]}{closing}"
+            found = {"sentence_1": first, "context": f"{first} {row['sentence_2']}", "draw": at}
+            rows.append(row | found | {"left_out": word.strip(",;:")})
+    return pd.DataFrame(rows)
 
 
 def hide_object(items: pd.DataFrame) -> pd.DataFrame:

@@ -40,6 +40,7 @@ strict_cloze = False  # people's answers: as published, or counting the very wor
 seed = 0
 full_stop = True  # a full stop behind the gap, for models that see it
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
+start_state = "eos"  # of recurrent models: "eos" or "zero"
 target_policy = "single_token"  # which words can be scored
 out = ""  # path of the results, without suffix; "" = write none
 
@@ -49,7 +50,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from lib import charts, cloze_metrics, perturb, published, recorded, results
-from lib.cloze_answers import ask, side_by_side
+from lib.cloze_answers import ask, kept, side_by_side
 from lib.cloze_items import cloze_quartile, gaps, item_file, read_probes, read_roles
 from lib.items import origin, sample_groups
 from lib.models import load
@@ -57,7 +58,8 @@ from lib.paths import DATA
 from lib.store import Store
 
 charts.use_theme()
-lm = recorded.read(model) if recorded.found(model) else load(model, revision=revision, device=device, dtype=dtype)
+known = recorded.found(model)
+lm = recorded.read(model) if known else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -123,10 +125,11 @@ Markdown(cloze_metrics.unscored(answers))
 # %%
 compared = cloze_metrics.role_pairs(answers, strict_cloze)
 alike = cloze_metrics.shares(compared, "alike", "difference under .01")
-tops = cloze_metrics.shares(cloze_metrics.tops_of_pairs(answers, "a", "b"), "same", "same likeliest word in a and b")
+of_tops = cloze_metrics.tops_of_pairs(answers, "a", "b")
+tops = cloze_metrics.shares(of_tops, "same", "same likeliest word in a and b")
 accuracy = cloze_metrics.accuracy(answers, (1, 5), count="per_row")
 summary = pd.concat([cloze_metrics.sensitivity(compared), alike, tops, accuracy]).assign(condition="all")
-summary.set_index("metric")[["n", "scored", "value", "low", "high", "ties", "coverage"]].round(3)
+cloze_metrics.for_reading(summary)
 
 # %%
 main = summary.iloc[0]
@@ -147,17 +150,21 @@ charts.margins(margin, value_title="log P(target | a) - log P(target | b)")
 charts.differences(compared) if has_cloze else Markdown("These items have no cloze values: `make data` fetches those that have.")
 
 # %%
-related = [cloze_metrics.correlations(compared, seed=seed), cloze_metrics.mean_margins(compared, seed=seed),
-           cloze_metrics.mean_cloze_difference(compared, seed)]  # fmt: skip
-pd.concat(related).set_index("metric")[["n", "scored", "value", "low", "high"]].round(3)
+related = pd.concat([cloze_metrics.correlations(compared, seed=seed), cloze_metrics.mean_margins(compared, seed=seed),
+                     cloze_metrics.mean_cloze_difference(compared, seed)]).assign(condition="all")  # fmt: skip
+cloze_metrics.for_reading(related)
 
 # %% [markdown]
-# Accuracy by how much people agree (quartiles of the cloze of the expected word).
+# Accuracy by how much people agree on the expected word, and sensitivity by how much they agree on the one in a: quartiles of
+# cloze, 1 the lowest.
 
 # %%
-quartiles = answers.assign(quartile=cloze_quartile(answers["expected_cloze"])) if has_cloze else answers.assign(quartile="no cloze")
-by_quartile = cloze_metrics.accuracy(quartiles, (1, 5), ["quartile"], count="per_row")
-by_quartile.set_index(["metric", "quartile"]).sort_index()[["n", "scored", "value", "low", "high"]].round(2)
+quartile = cloze_quartile(answers["expected_cloze"])
+of_quartile = answers.assign(quartile=[f"quartile {q:.0f}" if q == q else "no cloze" for q in quartile])
+by_quartile = pd.concat([cloze_metrics.accuracy(of_quartile, (1, 5), ["quartile"], count="per_row"),
+                         cloze_metrics.sensitivity(cloze_metrics.role_pairs(of_quartile), ["quartile"])])  # fmt: skip
+by_quartile = by_quartile.rename(columns={"quartile": "condition"}).sort_values(["metric", "condition"])
+cloze_metrics.for_reading(by_quartile, ["metric", "condition"])
 
 # %% [markdown]
 # ## The likeliest words
@@ -165,34 +172,53 @@ by_quartile.set_index(["metric", "quartile"]).sort_index()[["n", "scored", "valu
 # What the model would say in a and in b, side by side.
 
 # %%
-said = side_by_side(answers, ["a", "b"], 3).groupby(["context (a)", "context (b)"], sort=False)
-said[["piece (a)", "piece (b)"]].agg(", ".join).reset_index().set_index("context (a)")
+said = side_by_side(answers, ["a", "b"], 3).groupby(["item", "context (a)", "context (b)"], sort=False)
+said = said[["piece (a)", "piece (b)"]].agg(", ".join).reset_index().set_index("item")
+said[["context (a)", "piece (a)", "context (b)", "piece (b)"]]
+
+# %% [markdown]
+# The pairs in which the reversal leaves the likeliest word as it is.
+
+# %%
+same = of_tops[of_tops["same"] == 1].set_index("top_first").rename_axis("likeliest word of both")
+same[["context_first", "context_second"]].set_axis(["a", "b"], axis=1)
 
 # %% [markdown]
 # ## Beside published values
 #
-# From the paper, for BERT.
+# Sensitivity and accuracy at 5: from Ettinger for BERT, from Shivagunde et al. for more models and for the larger probe below.
 
 # %%
 ettinger = pd.read_csv(DATA / "reference" / "ettinger2020.csv", keep_default_na=False)
-ettinger[ettinger["diagnostic"] == "ROLE-88"].set_index("measure")[["model", "value"]]
+shivagunde = pd.read_csv(DATA / "reference" / "shivagunde2023.csv", keep_default_na=False)
+of_roles = pd.concat([ettinger, shivagunde]).query("diagnostic.str.startswith('ROLE')")
+of_roles = of_roles.pivot(index=["source", "measure", "model"], columns="diagnostic", values="value")
+of_roles.map("{:.3f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
 # ## A control
 #
 # Hide the object noun (*which one the waitress had*), the subject noun (*which customer the other had*), or both. With both
-# hidden a and b are one sentence: their comparison is undefined, a tie by construction, and no result.
+# hidden a and b are one sentence with one target: their comparison is undefined, a tie by construction, and no result. Accuracy is
+# counted in two ways: *per row* as published, each sentence with its own expected words; and each distinct sentence *once*, with
+# the expected words of all its rows.
 
 # %%
 hidden = {"object hidden": perturb.hide_object(items), "subject hidden": perturb.hide_subject(items),
           "both hidden": perturb.hide_both(items)}  # fmt: skip
-tables = {"whole": answers} | {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in hidden.items()}
-rows = []
-for name, table in tables.items():
-    of_table = [cloze_metrics.sensitivity(cloze_metrics.role_pairs(table)).head(1), cloze_metrics.accuracy(table, (5,))]
-    rows.append(pd.concat(of_table).assign(condition=name))
-perturbed = pd.concat(rows)
-perturbed.set_index(["metric", "condition"])[["n", "scored", "value", "low", "high", "reasons"]].round(3)
+of_hidden = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in hidden.items()}
+pairs = {name: cloze_metrics.role_pairs(table) for name, table in of_hidden.items()}
+perturbed = [cloze_metrics.sensitivity(table).assign(condition=name) for name, table in pairs.items()]
+perturbed += [cloze_metrics.accuracy(table, (5,), count=count).assign(condition=name)
+              for name, table in {"whole": answers, **of_hidden}.items() for count in ("per_row", "once")]  # fmt: skip
+perturbed = pd.concat([summary[summary["metric"].str.startswith("sensitivity")].assign(condition="whole"), *perturbed])
+perturbed = perturbed.fillna({"count": ""})
+cloze_metrics.for_reading(perturbed.sort_values(["metric", "count"], kind="stable"), ["metric", "count", "condition"])
+
+# %%
+undefined = (pairs["both hidden"]["reason"] == "identical").sum()
+Markdown(f"With both nouns hidden, a and b are the same sentence with the same target in {undefined} of {len(compared)} pairs: sensitivity "
+         "is undefined there, neither right nor wrong, and has no place in the picture.")  # fmt: skip
 
 # %%
 charts.intervals(perturbed[perturbed["metric"] == "sensitivity"].dropna(subset="value").drop(columns="metric"), value_title="sensitivity")
@@ -200,20 +226,21 @@ charts.intervals(perturbed[perturbed["metric"] == "sensitivity"].dropna(subset="
 # %% [markdown]
 # ## Larger probes
 #
-# With 44 pairs, two good models cannot be told apart. Shivagunde et al. (2023) made 1,500 lines in the same way.
+# Shivagunde et al. (2023) made 1,500 lines in the same way, because so few pairs cannot tell two good models apart.
 
 # %%
 probe = source / "larger-probes" / "ROLE-1500.txt" if source else None
-larger = pd.DataFrame(columns=["metric", "n", "value", "low", "high", "coverage"])
+larger = pd.DataFrame()
 if probe and probe.exists():
     drawn = sample_groups(read_probes(probe, "roles"), "item", limit, "seeded", seed)
     of_probe, _ = ask(lm, drawn, start_token, target_policy, full_stop, store)
-    larger = cloze_metrics.accuracy(of_probe, (1, 5, 10, 20), count="per_row")
-larger.set_index("metric")[["n", "value", "low", "high", "coverage"]].round(3) if len(larger) else Markdown("Not here: `make data`.")
+    larger = cloze_metrics.accuracy(of_probe, (1, 5, 10, 20), count="per_row").assign(condition="ROLE-1500")
+cloze_metrics.for_reading(larger) if len(larger) else Markdown("Not here: `make data`.")
 
 # %%
-of_44 = cloze_metrics.proportion(33, 44)
-Markdown(f"With 44 pairs, three quarters of them right, the interval runs from {of_44.low:.2f} to {of_44.high:.2f}.")
+published_power, of_44 = 0.26, cloze_metrics.proportion(33, 44)
+Markdown(f"With 44 pairs, three quarters of them right, the interval runs from {of_44.low:.2f} to {of_44.high:.2f}. The paper puts the power "
+         f"of the 44 pairs to show a difference between two good models at {published_power}; .8 is what one usually asks for.")  # fmt: skip
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -233,11 +260,10 @@ wrong[["context_a", "context_b", "margin"]].round(2)
 
 # %% tags=["results"]
 provenance = results.provenance("31_roles", globals(), lm, store)
-written = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "top_probabilities"])
-written = written.assign(tie=written["top_tie"], **choices)
+everything = [summary, related, by_quartile, perturbed[perturbed["condition"] != "whole"]]
 saved = results.write(
-    out, notebook="31_roles", title="Roles: who did what to whom?", items=written,
-    summary=pd.concat([summary, perturbed[perturbed["condition"] != "whole"]]),
+    out, notebook="31_roles", title="Roles: who did what to whom?", items=kept(answers, of_hidden).assign(**choices),
+    summary=pd.concat([*everything, larger] if len(larger) else everything),
     headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
     sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
 )  # fmt: skip

@@ -39,6 +39,7 @@ limit = 200  # pairs of a larger probe; 0 = all
 seed = 0
 full_stop = True  # a full stop behind the gap, for models that see it
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
+start_state = "eos"  # of recurrent models: "eos" or "zero"
 target_policy = "single_token"  # which words can be scored
 out = ""  # path of the results, without suffix; "" = write none
 
@@ -48,7 +49,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from lib import charts, cloze_metrics, published, recorded, results
-from lib.cloze_answers import ask, side_by_side
+from lib.cloze_answers import ask, kept, side_by_side
 from lib.cloze_items import gaps, item_file, read_negation, read_probes
 from lib.items import origin, sample_groups
 from lib.models import load
@@ -56,7 +57,8 @@ from lib.paths import DATA
 from lib.store import Store
 
 charts.use_theme()
-lm = recorded.read(model) if recorded.found(model) else load(model, revision=revision, device=device, dtype=dtype)
+known = recorded.found(model)
+lm = recorded.read(model) if known else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -133,7 +135,6 @@ lines["condition"] = licensed.fillna("simple")
 charts.paired(lines)
 
 # %%
-lines["licensing"] = lines["condition"]
 summary = cloze_metrics.sensitivity(lines, ["condition", "polarity"])
 by_polarity = cloze_metrics.sensitivity(lines, ["polarity"]).set_index(["metric", "polarity"])
 value = by_polarity["value"]["sensitivity"]
@@ -144,7 +145,7 @@ Markdown(f"The true word is the likelier one in **{value['affirmative']:.0%}** o
 # *Sensitivity*, the share of items above zero, with intervals; and *by threshold*, where the difference must exceed .01.
 
 # %%
-summary.set_index(["metric", "condition", "polarity"])[["n", "scored", "value", "low", "high", "ties", "coverage"]].round(2)
+cloze_metrics.for_reading(summary, ["metric", "condition", "polarity"])
 
 # %% [markdown]
 # *Accuracy*: does the model say the category at all? Of its errors, how many repeat the subject? Do its words fit the article?
@@ -152,10 +153,11 @@ summary.set_index(["metric", "condition", "polarity"])[["n", "scored", "value", 
 # %%
 affirmative = answers[answers["condition"] == "true affirmative"]
 accuracy = cloze_metrics.accuracy(affirmative, (1, 5), ["set"])
-repeats = cloze_metrics.shares(cloze_metrics.subject_repeats(answers), "repeats", "errors that repeat the subject")
+repeats = cloze_metrics.shares(cloze_metrics.subject_repeats(answers[answers["subject"] != ""]), "repeats", "errors that repeat the subject")
 articles = cloze_metrics.shares(cloze_metrics.articles(answers, 5), "respected", "likeliest five fit a or an")
-parts = pd.concat([accuracy, repeats, articles]).fillna({"set": "all"})
-parts.set_index(["metric", "set"])[["n", "scored", "value", "low", "high", "coverage"]].round(2)
+parts = pd.concat([accuracy, repeats.assign(set="simple negation"), articles.assign(set="all")])
+parts = parts.rename(columns={"set": "condition"})
+cloze_metrics.for_reading(parts, ["metric", "condition"], ["successes"])
 
 # %% [markdown]
 # ## The likeliest words
@@ -163,12 +165,23 @@ parts.set_index(["metric", "set"])[["n", "scored", "value", "low", "high", "cove
 # What the model would say, with and without the negation, side by side. If the words are the same, the *not* was not read.
 
 # %%
-same = cloze_metrics.shares(cloze_metrics.tops_under_negation(answers), "same", "same likeliest word")
-Markdown(f"The likeliest word is the same with and without the negation in {same['successes'].sum()} of {same['scored'].sum()} items.")
+of_tops = cloze_metrics.tops_under_negation(answers)
+same = cloze_metrics.shares(of_tops, "same", "same likeliest word under negation").assign(condition="all")
+alike = of_tops[of_tops["same"] == 1]
+Markdown(f"The likeliest word is the same with and without the negation in {len(alike)} of {same['scored'].sum()} pairs of sentences, of "
+         f"{alike['item'].nunique()} of {of_tops['item'].nunique()} items (a tie for the first place in {same['ties'].sum()}):")  # fmt: skip
 
 # %%
-said = side_by_side(answers, ["true affirmative", "false negative"], 3).groupby("context (true affirmative)", sort=False)
-said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).set_axis(["without not", "with not"], axis=1)
+unchanged = alike.set_index("top_first").rename_axis("likeliest word of both")
+unchanged[["context_first", "context_second"]].set_axis(["without the negation", "with the negation"], axis=1)
+
+# %% [markdown]
+# And the three likeliest words of every item.
+
+# %%
+said = side_by_side(answers, ["true affirmative", "false negative"], 3).groupby(["item", "context (false negative)"], sort=False)
+said = said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).reset_index().set_index("item")
+said.set_axis(["sentence", "without the negation", "with it"], axis=1)
 
 # %% [markdown]
 # ## Beside published values
@@ -177,7 +190,8 @@ said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).set_
 
 # %%
 ettinger = pd.read_csv(DATA / "reference" / "ettinger2020.csv", keep_default_na=False)
-ettinger[ettinger["diagnostic"].str.startswith("NEG")].set_index(["diagnostic", "measure"])[["model", "value"]]
+of_negation = ettinger[ettinger["diagnostic"].str.startswith("NEG")]
+of_negation.set_index(["diagnostic", "measure"])[["model", "value"]]
 
 # %% [markdown]
 # ## A control
@@ -186,20 +200,19 @@ ettinger[ettinger["diagnostic"].str.startswith("NEG")].set_index(["diagnostic", 
 # the negative sentences look like those of the affirmative ones with true and false swapped, the negation did nothing.
 
 # %%
-shift = lines.pivot(index=["condition", "item"], columns="polarity", values="value").dropna()
-expected_if_ignored = -shift["affirmative"]
-effect = (shift["negative"] - expected_if_ignored).groupby("condition").agg(["mean", "std", "count"])
-effect.rename(columns={"mean": "mean shift by negation (nats)"}).round(2)
+shifts = pd.concat([cloze_metrics.negation_shifts(lines, ["condition"], seed),
+                    cloze_metrics.negation_shifts(lines, seed=seed).assign(condition="all")])  # fmt: skip
+cloze_metrics.for_reading(shifts, ["condition"], ["needed"])
 
 # %% [markdown]
-# A mean shift of zero is a model to which the negative sentence is the affirmative one. The shift that understanding would
-# need is twice the difference in the affirmative sentences.
+# *value*: how far the negation moves the preference between the two words, in nats; zero is a model to which the negative sentence
+# is the affirmative one. *needed*: the move that would turn the preference around.
 
 # %% [markdown]
 # ## Larger probes
 #
-# Eighteen items cannot tell two good models apart. Shivagunde et al. (2023) made 1,500 in the same way: if they are here, see how
-# often the likeliest word changes under negation.
+# Shivagunde et al. (2023) made 1,500 lines in the same way, because so few items cannot tell two good models apart: if they are
+# here, see how often the likeliest word changes under negation.
 
 # %%
 probes = sorted((source / "larger-probes").glob("NEG-*.txt")) if source else []
@@ -209,13 +222,20 @@ for path in probes:
     of_probe, _ = ask(lm, drawn, start_token, target_policy, full_stop, store)
     right = cloze_metrics.accuracy(of_probe[of_probe["condition"] == "affirmative"], (1, 5, 10, 20))
     changed = cloze_metrics.shares(cloze_metrics.tops_of_pairs(of_probe, "affirmative", "negative"), "changed", "top word changes")
-    tables.append(pd.concat([right, changed]).assign(probe=path.stem))
-columns = ["n", "value", "low", "high", "coverage"]
-pd.concat(tables).set_index(["probe", "metric"])[columns].round(3) if tables else Markdown("The larger probes are not here: `make data`.")
+    tables.append(pd.concat([right, changed]).assign(condition=path.stem))
+missing = Markdown("The larger probes are not here: `make data`.")
+cloze_metrics.for_reading(pd.concat(tables), ["condition", "metric"]) if tables else missing
 
 # %%
-with_18 = cloze_metrics.proportion(9, 18)
-Markdown(f"With 18 items, half of them right, the interval runs from {with_18.low:.2f} to {with_18.high:.2f}.")
+published_power, with_18 = 0.01, cloze_metrics.proportion(9, 18)
+Markdown(f"With 18 items, half of them right, the interval runs from {with_18.low:.2f} to {with_18.high:.2f}. The paper puts the power of the "
+         f"18 items to show a difference between two good models at {published_power}; .8 is what one usually asks for.")  # fmt: skip
+
+# %%
+shivagunde = pd.read_csv(DATA / "reference" / "shivagunde2023.csv", keep_default_na=False).query("diagnostic.str.startswith('NEG')")
+shivagunde["set"] = shivagunde["diagnostic"].str.removeprefix("NEG-").str.removeprefix("1500-SIMP-")
+shivagunde["measure"] = shivagunde["measure"].replace({"affirmative accuracy at 5": "accuracy@5", "top prediction changes under negation": "top changes"})
+shivagunde.pivot(index="model", columns=["measure", "set"], values="value")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -224,7 +244,7 @@ Markdown(f"With 18 items, half of them right, the interval runs from {with_18.lo
 
 # %%
 negative = lines[lines["polarity"] == "negative"].nsmallest(6, "value")
-negative.set_index("context")[["candidate_true", "candidate_false", "value"]].round(2)
+negative.set_index("candidate_true")[["candidate_false", "context", "value"]].round(2)
 
 # %% [markdown]
 # ## What this does not show
@@ -236,13 +256,12 @@ negative.set_index("context")[["candidate_true", "candidate_false", "value"]].ro
 
 # %% tags=["results"]
 provenance = results.provenance("32_negation", globals(), lm, store)
-rows = answers.drop(columns=["expected", "top_ids", "top_pieces", "top_kinds", "top_probabilities"])
-rows = rows.assign(tie=rows["top_tie"], **choices)
 negative_value = by_polarity.loc[("sensitivity", "negative")]
 headline = {"metric": "sensitivity, negative", **negative_value[["value", "low", "high", "n", "coverage"]]}
 saved = results.write(
-    out, notebook="32_negation", title="Negation: does not change anything?", items=rows, summary=summary, headline=headline,
-    data=data, choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
+    out, notebook="32_negation", title="Negation: does 'not' change anything?", items=kept(answers).assign(**choices),
+    summary=pd.concat([summary, parts, same, shifts, *tables]), headline=headline, data=data,
+    choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
 )  # fmt: skip
 
 # %% [markdown]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib import cloze_metrics, perturb
-from lib.cloze_answers import ask, place_of, shown, side_by_side, top_predictions
+from lib.cloze_answers import ask, kept, place_of, shown, side_by_side, top_predictions
 from lib.cloze_items import cloze_quartile
 from lib.errors import LitmusError
 from lib.stats import proportion
@@ -268,12 +268,80 @@ def test_survival_and_spread_over_draws():
     before, after = answers_of(model(**contexts), *original), answers_of(model(**contexts), *drawn)
     found = cloze_metrics.survival(before, after, k=1).iloc[0]
     assert (found["before"], found["survives"], found["draws"]) == (1, 0.5, 2) and found["expected"] == ("chess",)
-    summary = cloze_metrics.accuracy(after, ks=(1,), by=["draw"])
-    over = cloze_metrics.spread(summary).iloc[0]
-    assert (over["draws"], over["mean"], over["least"], over["most"]) == (2, 0.5, 0, 1)
-    assert over["sd"] == pytest.approx(np.std([0, 1], ddof=1))
-    with pytest.raises(LitmusError, match="no column 'draw'"):
-        cloze_metrics.spread(cloze_metrics.accuracy(before))
+    over = cloze_metrics.over_draws(after, ks=(1,)).set_index("metric").loc["accuracy@1"]
+    assert (over["n"], over["draws"], over["value"], over["least"], over["most"]) == (1, 2, 0.5, 0, 1)
+    assert over["sd"] == pytest.approx(np.std([0, 1], ddof=1)) and over["coverage"] == 1
+
+
+def test_over_draws_takes_items_for_trials_however_often_they_are_drawn():
+    """Item 0 is right in both draws, item 1 in none, item 2 has no score: one of two, with the interval of two trials."""
+    flipped = [0.1, 0.4, 0.2, 0.1, 0.1, 0.1]
+    contexts = {"0": FLAT, "1": flipped, "2": FLAT}
+    rows = [*three("0", "0"), *three("1", "1"), *(row | {"candidate": "zzq"} for row in three("2", "2"))]
+    drawn = answers_of(model(**contexts), *(row | {"draw": draw} for draw in range(2) for row in rows))
+    found = cloze_metrics.over_draws(drawn, ks=()).set_index("metric").loc["sensitivity"]
+    assert (found["n"], found["draws"], found["value"], found["sd"]) == (3, 2, 0.5, 0)
+    assert tuple(found[["value", "low", "high"]]) == pytest.approx(proportion(1, 2)) and found["scored"] == 2
+    assert found["coverage"] == pytest.approx(2 / 3)
+    assert found["reasons"] == "unknown 2" and found["ties"] == 0
+    once = cloze_metrics.over_draws(drawn[drawn["draw"] == 0].drop(columns="draw"), ks=()).iloc[0]
+    assert once["draws"] == 1 and np.isnan(once["sd"]) and once["value"] == 0.5
+
+
+def test_the_word_that_carries_an_item():
+    """Without "b" the expected word falls from .3 to .1; without "a" it stays; item 1 has no score and is left out."""
+    contexts = {
+        "A b. x": FLAT,
+        "B. x": FLAT,
+        "A. x": [0.1, 0.4, 0.2, 0.1, 0.1, 0.1],
+        "C d. x": FLAT,
+        "D. x": FLAT,
+        "C. x": FLAT,
+    }
+    unscored = [row | {"candidate": "zzq"} for row in three("1", "C d. x", sentence_1="C d.", sentence_2="x")]
+    items = pd.DataFrame([*three("0", "A b. x", sentence_1="A b.", sentence_2="x"), *unscored])
+    asked = model(**contexts)
+    [found] = cloze_metrics.carrying_words(
+        ask(asked, items)[0], ask(asked, perturb.leave_out_each(items))[0]
+    ).itertuples()
+    assert (found.item, found.carried_by) == ("0", "b") and found.loss == pytest.approx(np.log(3), rel=1e-5)
+
+
+def test_negation_shifts_are_zero_where_the_negation_is_ignored_and_as_needed_where_it_turns_the_preference():
+    """chess .3 against tea .2: ignored in item 0, turned around in item 1."""
+    turned = [0.2, 0.2, 0.3, 0.1, 0.1, 0.1]
+    asked = model(**{"A x is a": FLAT, "A x is not a": FLAT, "A tea is a": FLAT, "A tea is not a": turned})
+    table = answers_of(asked, *negation("0", "x"), *negation("1", "tea"))
+    compared = cloze_metrics.compare(table, ["item", "polarity"], "role", "true", ["false"])
+    found = cloze_metrics.negation_shifts(compared, ["subject"]).set_index("subject")
+    gap = np.log(0.3 / 0.2)
+    assert found.loc["x", "value"] == pytest.approx(0, abs=1e-6) and found.loc["x", "needed"] == pytest.approx(-2 * gap)
+    assert found.loc["tea", "value"] == pytest.approx(-2 * gap) and found.loc["tea", "needed"] == pytest.approx(
+        -2 * gap
+    )
+    both = cloze_metrics.negation_shifts(compared).iloc[0]
+    assert (both["n"], both["scored"]) == (2, 2) and both["value"] == pytest.approx(-gap)
+    assert both["low"] == pytest.approx(-2 * gap) and both["high"] == pytest.approx(0, abs=1e-6)
+
+
+def test_answers_are_kept_with_their_perturbation_and_draw():
+    items = pd.DataFrame(three("0", "a b. x", sentence_1="a b.", sentence_2="x"))
+    shuffled = perturb.shuffle_first(items, draws=3)
+    asked = model(**dict.fromkeys(["a b. x", "b a. x", "q"], FLAT))
+    answers = ask(asked, items)[0]
+    table = kept(answers, {"shuffled": ask(asked, shuffled)[0], "hidden": ask(asked, items.assign(context="q"))[0]})
+    assert table.groupby("perturbation", sort=False).size().to_dict() == {"none": 3, "shuffled": 9, "hidden": 3}
+    assert table["draw"].isna().groupby(table["perturbation"]).all().to_dict() == {
+        "none": True,
+        "shuffled": False,
+        "hidden": True,
+    }
+    drawn = table[table["perturbation"] == "shuffled"]
+    assert list(drawn["context"]) == list(shuffled["context"]) and list(drawn["draw"]) == list(shuffled["draw"])
+    assert set(table["expected"]) == {"chess"} and set(table["top_piece"]) == {"chess"}
+    assert table["top_probability"].to_numpy() == pytest.approx(0.3)
+    alone = kept(answers)
+    assert set(alone["perturbation"]) == {"none"} and alone["draw"].isna().all() and not alone["tie"].any()
 
 
 def test_top_predictions_show_pieces_for_what_they_are():
@@ -304,6 +372,19 @@ def test_nothing_at_all_is_no_number():
     table = answers_of(model(x=FLAT), *three("0", "x"))
     nothing = cloze_metrics.shares(cloze_metrics.subject_repeats(table.assign(condition="expected")), "repeats", "r")
     assert nothing["n"][0] == 0 and nothing[["value", "low", "high", "coverage"]].isna().all(axis=None)
+
+
+def test_a_summary_for_reading_says_what_is_undefined_and_why():
+    table = answers_of(model(x=FLAT, y=FLAT), *three("0", "x"), *three("1", "y", expected="zzq"))
+    whole = cloze_metrics.sensitivity(cloze_metrics.compare(table, ["item"], "role", "expected", ["within", "between"]))
+    found = cloze_metrics.for_reading(whole, ["metric"], ["successes"]).loc["sensitivity"]
+    low, high = proportion(1, 1)[1:]
+    unbroken = {name: text.replace("\N{NO-BREAK SPACE}", " ") for name, text in found.items()}
+    assert unbroken == {"value": "1.000", "95 %": f"{low:.2f} to {high:.2f}", "successes": "1",
+                               "scored": "1 of 2", "ties": "0", "not scored": "unknown 1"}  # fmt: skip
+    nothing = cloze_metrics.for_reading(cloze_metrics.accuracy(table[table["item"] == "1"], (1,))).loc["accuracy@1"]
+    assert nothing["value"] == "undefined" and nothing["95 %"] == "" and nothing["scored"].split() == ["0", "of", "1"]
+    assert list(cloze_metrics.for_reading(cloze_metrics.mean_probabilities(table))) == ["value", "95 %", "scored"]
 
 
 def test_choices_are_told():

@@ -26,7 +26,7 @@ def run(*words, env=OWN_ITEMS):
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_as_a_plain_script(name, tmp_path):
     source = (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8").replace("limit = 320 ", "limit = 4 ")
-    source = source.replace("draws = 20 ", "draws = 2 ")
+    source = source.replace("draws = 100 ", "draws = 2 ")
     script = tmp_path / f"{name}.py"
     script.write_text(source, encoding="utf-8")
     done = run(script)

@@ -65,6 +65,22 @@ def test_the_last_two_words_of_sentence_2_are_kept():
     assert items["sentence_2"][0] == "She was really good at", "the items given stay as they are"
 
 
+def test_each_word_is_left_out_once():
+    items = inference(("The dog, alone, barked!”", "So he"))
+    table = perturb.leave_out_each(items)
+    first = table[table["role"] == "expected"]
+    assert list(first["sentence_1"]) == [
+        "Dog, alone, barked!”",
+        "The alone, barked!”",
+        "The dog, barked!”",
+        "The dog, alone!”",
+    ]
+    assert list(first["left_out"]) == ["The", "dog", "alone", "barked"] and list(first["draw"]) == [0, 1, 2, 3]
+    assert (table["context"] == table["sentence_1"] + " So he").all() and len(table) == 12
+    with pytest.raises(LitmusError, match="Item 1 has no sentence_1"):
+        perturb.leave_out_each(roles("the cat had"))
+
+
 def test_generic_nouns():
     items = roles("The boss forgot which theatre manager the therapist's aunt had")
     assert perturb.hide_object(items)["context"][0] == "The boss forgot which one the therapist's aunt had"
