@@ -33,9 +33,7 @@ def minimal_pairs(fills: Fills, good: Sequence[str], bad: Sequence[str]) -> pd.D
     table["margin"] = table["log_probability_good"] - table["log_probability_bad"]
     table["scorable"] = table["margin"].notna()
     table["reason"] = [first or second for first, second in zip(fills.reason(good), fills.reason(bad), strict=True)]
-    same = table["scorable"] & (
-        fills.ids(good) == fills.ids(bad)
-    )  # one word twice, or one to a vocabulary without capitals
+    same = table["scorable"] & fills.same(good, bad)  # one word twice, or one to a vocabulary without capitals
     table.loc[same, ["scorable", "reason"]] = [False, "identical"]
     table["tie"] = table["scorable"] & (table["margin"] == 0)
     table["correct"] = np.where(table["scorable"], (table["margin"] > 0).astype(float), np.nan)

@@ -8,19 +8,19 @@ else, and nothing that grows with the vocabulary is kept.
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 import torch
 
 from lib.errors import LitmusError
-from lib.models.protocol import Gap, LanguageModel, Position, StartToken, Word
+from lib.models.protocol import Gap, LanguageModel, Position, StartToken, TargetPolicy, Word
 from lib.store import Store, code_version, digest
 
-TargetPolicy = Literal["single_token"]
 MassArithmetic = Literal["float64", "float32"]
-TARGET_POLICIES = ("single_token",)
+TARGET_POLICIES: tuple[TargetPolicy, ...] = get_args(TargetPolicy)
+CONTEXTS = 16  # contexts after which scores of whole forms are kept: what a kill can cost
 FLOAT32_SLACK = 1e-6  # how far a float32 sum of probabilities may fall short of a cutoff and still count as reaching it
 CUTOFFS_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
 CUTOFFS_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
@@ -34,10 +34,10 @@ class Fills:
 
     ``contexts``: the distinct contexts as the model sees them; ``context_of``: for each gap asked, its context's row.
     ``context_reason``: per context, empty, or why it could not be filled. ``forms``: a table with one row a form, indexed
-    by it: ``column``, and for the ``middle`` and the ``start`` of a text the number of pieces, the vocabulary item (-1 if
-    it is not exactly one) and the reason why it cannot be scored (empty if it can). ``values``: one record per context (see
-    ``record``), NaN where unscorable.
-    ``vocabulary_size``: how many items were ranked. ``choices``: what the numbers depend on, for the results.
+    by it: ``column``, and for the ``middle`` and the ``start`` of a text the number of ``pieces``, their ids as text
+    (``spelled``) and the ``reason`` why it cannot be scored (empty if it can). ``values``: one record per context (see
+    ``record``), NaN where unscorable. ``vocabulary_size``: how many items were ranked. ``choices``: what the numbers depend
+    on, for the results; ``flag`` among them where a choice is known to be biased.
     """
 
     contexts: list[Gap]
@@ -65,9 +65,10 @@ class Fills:
         reasons = zip(self.context_reason[self.context_of], self._by_position("reason", forms), strict=True)
         return [of_context or of_form for of_context, of_form in reasons]
 
-    def ids(self, forms: Iterable[str]) -> np.ndarray:
-        """For one form per gap asked: its vocabulary item there, -1 where it is not exactly one."""
-        return np.array(self._by_position("id", forms), dtype=int)
+    def same(self, forms: Iterable[str], others: Iterable[str]) -> np.ndarray:
+        """For two forms per gap asked: whether they are the same pieces there."""
+        one, other = (np.array(self._by_position("spelled", listed), dtype=object) for listed in (forms, others))
+        return one == other
 
     def _by_position(self, name: str, forms: Iterable[str]) -> list:
         of_position = {position: self.forms[f"{name}_{position}"].to_numpy() for position in POSITIONS}
@@ -109,16 +110,24 @@ def fill(
     """Ask ``model`` about each distinct context of ``gaps`` once, and read off every one of ``forms``.
 
     ``start_token`` ``never`` is the published setting for gaps. ``target_policy`` ``single_token`` scores a form that is
-    one vocabulary item and reports any other as unscorable (Newman et al. 2021, section 3). Cutoffs are probabilities in
-    (0, 1]. ``mass_arithmetic`` ``float64`` sums probabilities exactly; ``float32`` takes them as the published code does,
-    from a float32 softmax whose sum can miss 1 by 1e-5, so that "the whole vocabulary" loses its last items. With a
-    ``store``, contexts scored before are not scored again, and new ones are kept batch by batch.
+    one vocabulary item and reports any other as unscorable (Newman et al. 2021, section 3); the others score forms of
+    several pieces too (see ``LanguageModel.continue_``), which have a rank among the vocabulary's items but no cumulative
+    mass. Cutoffs are probabilities in (0, 1]; as they rank single items, other policies take none but a top cutoff of 1,
+    the whole vocabulary. ``mass_arithmetic`` ``float64`` sums probabilities exactly; ``float32`` takes them as the published
+    code does, from a float32 softmax whose sum can miss 1 by 1e-5, so that "the whole vocabulary" loses its last items.
+    With a ``store``, contexts scored before are not scored again, and new ones are kept batch by batch.
     """
     if target_policy not in TARGET_POLICIES:
         raise LitmusError(f"'{target_policy}' is no target policy; choose one of {', '.join(TARGET_POLICIES)}.")
     if mass_arithmetic not in ("float64", "float32"):
         raise LitmusError(f"'{mass_arithmetic}' is no mass arithmetic; choose 'float64' or 'float32'.")
     _check_cutoffs([*cutoffs_top, *cutoffs_bottom])
+    single = target_policy == "single_token"
+    if not single and (set(cutoffs_top) - {1.0} or len(cutoffs_bottom)):
+        raise LitmusError(
+            f"Cutoffs rank single vocabulary items, so the target policy '{target_policy}' has none; "
+            "set cutoffs_top to [1.0] and cutoffs_bottom to []."
+        )
     seen = [model.seen(gap) for gap in gaps]
     row_of = {gap: row for row, gap in enumerate(dict.fromkeys(seen))}
     contexts, form_list = list(row_of), list(dict.fromkeys(forms))
@@ -135,30 +144,63 @@ def fill(
             values[row] = np.frombuffer(kept[key], values.dtype)[0]
     missing = [row for row, key in enumerate(keys) if key not in kept]
 
-    for batch in model.fill([contexts[row] for row in missing], start_token):
-        rows = np.array([missing[i] for i in batch.rows])
-        if batch.log_probabilities is None:
-            reasons[rows] = batch.reason
-            continue
-        # Half precision can overflow in one text and not in the others.
-        distributions = batch.log_probabilities
-        numbers = ~distributions.isnan().any(1)
-        reasons[rows[~numbers.cpu().numpy()]] = "not_a_number"
-        rows, distributions = rows[numbers.cpu().numpy()], distributions[numbers]
-        positions = np.array([position_of(contexts[row]) for row in rows])
-        for position in POSITIONS:
-            if (here := np.flatnonzero(positions == position)).size:
-                log_probabilities = distributions[torch.from_numpy(here)]
-                values[rows[here]] = read_off(log_probabilities, words[position], values.dtype, *cutoffs)
-        if store:
-            store.put({keys[row]: values[row].tobytes() for row in rows})
+    for some in [missing] if single else [missing[i : i + CONTEXTS] for i in range(0, len(missing), CONTEXTS)]:
+        ascending: dict[int, np.ndarray] = {}
+        for batch in model.fill([contexts[row] for row in some], start_token):
+            rows = np.array([some[i] for i in batch.rows])
+            if batch.log_probabilities is None:
+                reasons[rows] = batch.reason
+                continue
+            # Half precision can overflow in one text and not in the others.
+            distributions = batch.log_probabilities
+            numbers = ~distributions.isnan().any(1)
+            reasons[rows[~numbers.cpu().numpy()]] = "not_a_number"
+            rows, distributions = rows[numbers.cpu().numpy()], distributions[numbers]
+            positions = np.array([position_of(contexts[row]) for row in rows])
+            for position in POSITIONS:
+                if (here := np.flatnonzero(positions == position)).size:
+                    log_probabilities = distributions[torch.from_numpy(here)]
+                    values[rows[here]] = read_off(log_probabilities, words[position], values.dtype, *cutoffs)
+            if not single:
+                ascending |= zip(rows.tolist(), np.sort(distributions.cpu().numpy()), strict=True)
+            elif store:
+                store.put({keys[row]: values[row].tobytes() for row in rows})
+        if ascending:
+            asked = sorted(ascending)
+            for batch in model.continue_([contexts[row] for row in asked], form_list, target_policy, start_token):
+                for row, i in enumerate(batch.rows):
+                    at, found = asked[i], batch.log_probabilities
+                    of_position = words[position_of(contexts[at])]
+                    reasons[at] = (
+                        batch.reason
+                        if found is None
+                        else _add_whole(values[at], found[row].cpu().numpy(), of_position, ascending[at])
+                    )
+            if store:
+                store.put({keys[row]: values[row].tobytes() for row in asked if not reasons[row]})
 
     choices = {
         "start_token": start_token, "target_policy": target_policy, "dtype": model.identity["dtype"],
         "mass_arithmetic": mass_arithmetic, "start_state": model.identity.get("start_state", ""),
     }  # fmt: skip
+    if target_policy in ("sum_l2r", "within_word_l2r") and model.family == "causal":
+        choices["flag"] = "word_ends_ignored"
     context_of = np.array([row_of[gap] for gap in seen], dtype=int)
-    return Fills(contexts, context_of, reasons, form_table(words), values, model.vocabulary_size, choices)
+    return Fills(contexts, context_of, reasons, form_table(words, single), values, model.vocabulary_size, choices)
+
+
+def _add_whole(values: np.void, log_probabilities: np.ndarray, words: Sequence[Word], ascending: np.ndarray) -> str:
+    """Write whole forms' numbers into one record; the reason where one that has ids has no number.
+
+    ``ascending``: the distribution at the gap, sorted.
+    """
+    if any(word.ids and np.isnan(found) for word, found in zip(words, log_probabilities, strict=True)):
+        return "not_a_number"
+    several = [column for column, word in enumerate(words) if len(word.ids) > 1]
+    values["log_probability"] = log_probabilities
+    above = len(ascending) - np.searchsorted(ascending, log_probabilities[several], side="right")
+    values["rank"][several] = np.minimum(above + 1, len(ascending))
+    return ""
 
 
 def read_off(
@@ -229,15 +271,17 @@ def blank(rows: int, dtype: np.dtype) -> np.ndarray:
     return values
 
 
-def form_table(words: dict[Position, list[Word]]) -> pd.DataFrame:
-    """The forms with their columns, pieces, ids and reasons (see ``Fills``); more than one piece is a reason of its own."""
+def form_table(words: dict[Position, list[Word]], single: bool = True) -> pd.DataFrame:
+    """The forms with their columns, pieces, ids and reasons (see ``Fills``).
+
+    Where only ``single`` vocabulary items are scored, more than one piece is a reason of its own.
+    """
     table = pd.DataFrame({"form": [word.form for word in words["middle"]]}).reset_index(names="column")
     for position, listed in words.items():
+        several = "several_pieces" if single else ""
         table[f"pieces_{position}"] = [len(word.ids) for word in listed]
-        table[f"id_{position}"] = [word.ids[0] if len(word.ids) == 1 else -1 for word in listed]
-        table[f"reason_{position}"] = [
-            word.reason or ("several_pieces" if len(word.ids) > 1 else "") for word in listed
-        ]
+        table[f"spelled_{position}"] = [" ".join(map(str, word.ids)) for word in listed]
+        table[f"reason_{position}"] = [word.reason or (several if len(word.ids) > 1 else "") for word in listed]
     return table.set_index("form")
 
 

@@ -277,7 +277,10 @@ def test_no_gaps_and_no_forms():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target_policy": "first_piece"}, "'first_piece' is no target policy; choose one of single_token."),
+        (
+            {"target_policy": "first_piece"},
+            "'first_piece' is no target policy; choose one of single_token, whole_word, ",
+        ),
         ({"mass_arithmetic": "decimal"}, "'decimal' is no mass arithmetic"),
         ({"cutoffs_top": [0.5, 0]}, "above 0 and up to 1; 0 is not"),
         ({"cutoffs_top": [1.2]}, "1.2 is not"),

@@ -3,11 +3,13 @@
 import hashlib
 import json
 import string
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -15,6 +17,9 @@ from lib.models.protocol import FilledBatch, Position, Word
 from lib.progress import quiet
 
 CARRIER = "the"
+BOUNDARY = -1  # in place of a token: whatever can follow a whole word
+LINES = 128  # rows of logits that are summed over at once
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 ELSEWHERE = (
     "_name_or_path",
     "transformers_version",
@@ -139,9 +144,11 @@ class HuggingFaceModel:
         return self.tokenizer.convert_ids_to_tokens(int(token)) or f"[unused id {token}]"
 
     def batches(self, lengths: Sequence[int], task: str) -> Iterator[list[int]]:
-        """Row numbers in batches of similar length that fill the token budget, longest first, with a progress bar."""
+        """Row numbers in batches of similar length that fill the token budget, longest first; a ``task`` has a progress bar."""
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        with tqdm(total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet(), leave=False) as bar:
+        with tqdm(
+            total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet() or not task, leave=False
+        ) as bar:
             while order:
                 size = max(1, self.token_budget // lengths[order[0]])
                 batch, order = order[:size], order[size:]
@@ -149,16 +156,79 @@ class HuggingFaceModel:
                 bar.update(len(batch))
 
     def distributions(
-        self, ids: Sequence[Sequence[int]], reasons: Sequence[str], positions: Sequence[int]
+        self, rows: Sequence[Any], reasons: Sequence[str], places: Sequence[tuple[int, int]]
     ) -> Iterator[FilledBatch]:
-        """Stream the distribution at one position of each row; rows with a reason come without one, reason by reason."""
+        """Stream the distribution at one place, (input row, position), of each item; those with a reason come without one.
+
+        ``rows``: what ``inputs`` takes. Batches hold the items whose places lie in some of the rows.
+        """
         for reason in sorted(set(reasons) - {""}):
-            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
-        usable = [row for row, reason in enumerate(reasons) if not reason]
-        for batch in self.batches([len(ids[row]) for row in usable], "gaps"):
-            rows = [usable[i] for i in batch]
-            inputs = self.padded([ids[row] for row in rows])
-            yield FilledBatch(rows, log_probabilities_at(self.network, inputs, [positions[row] for row in rows]), "")
+            yield FilledBatch([item for item, found in enumerate(reasons) if found == reason], None, reason)
+        items = [item for item, reason in enumerate(reasons) if not reason]
+        readings = np.array([places[item] for item in items], dtype=np.int64).reshape(-1, 2)
+        for picked, at, batch in self._read_batches(rows, readings, "gaps"):
+            lines, line_of = np.unique(at, return_inverse=True)
+            logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines)
+            found = torch.log_softmax(logits.float(), dim=-1)
+            if len(lines) < len(at) or (np.diff(line_of) != 1).any():
+                found = found[torch.as_tensor(line_of, device=found.device)]
+            yield FilledBatch([items[i] for i in picked], found, "")
+
+    def log_probabilities(self, rows: Sequence[Any], readings: np.ndarray) -> np.ndarray:
+        """The log-probability of one token at one position of an input row, for each of ``readings`` (row, position, token).
+
+        Natural log, float64, shape (readings,). The token ``BOUNDARY`` stands for all that can follow a whole word. The output
+        layer sees each position that is read once, and of its distribution only the wanted tokens are kept.
+        """
+        found = np.empty(len(readings))
+        for picked, at, batch in self._read_batches(rows, readings, ""):
+            lines, line_of = np.unique(at, return_inverse=True)
+            logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines)
+            found[picked] = self._gathered(logits, line_of, readings[picked, 2])
+        return found
+
+    @torch.inference_mode()
+    def _gathered(self, logits: torch.Tensor, lines: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Log-probabilities of ``tokens`` at ``lines`` of ``logits``, some lines at a time."""
+        totals = torch.cat([some.float().logsumexp(1) for some in logits.split(LINES)])
+        at, wanted = (torch.as_tensor(array, device=logits.device) for array in (lines, tokens))
+        values = logits[at, wanted.clamp(min=0)].float() - totals[at]
+        whole = np.flatnonzero(tokens == BOUNDARY)
+        for some in np.split(whole, range(LINES, len(whole), LINES)) if len(whole) else ():
+            here, ids = at[torch.as_tensor(some, device=at.device)], self.boundary_ids.to(logits.device)
+            values[torch.as_tensor(some, device=at.device)] = logits[here][:, ids].float().logsumexp(1) - totals[here]
+        return values.cpu().double().numpy()
+
+    def _read_batches(
+        self, rows: Sequence[Any], readings: np.ndarray, task: str
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, list[int]]]:
+        """Batches of the rows that are read: numbers of readings, their places in the batch laid flat, row numbers."""
+        order = np.argsort(readings[:, 0], kind="stable")
+        starts = np.searchsorted(readings[order, 0], np.arange(len(rows) + 1))
+        used = np.flatnonzero(np.diff(starts)).tolist()
+        for numbers in self.batches([len(rows[row]) for row in used], task):
+            batch = [used[number] for number in numbers]
+            parts = [order[starts[row] : starts[row + 1]] for row in batch]
+            width = max(len(rows[row]) for row in batch)
+            at = np.concatenate([n * width + readings[part, 1] for n, part in enumerate(parts)])
+            yield np.concatenate(parts), at, batch
+
+    def inputs(self, rows: Sequence[Any]) -> dict[str, torch.Tensor]:
+        """What the network is given for some input rows."""
+        return self.padded(rows)
+
+    @cached_property
+    def boundary_ids(self) -> torch.Tensor:
+        """Vocabulary items that can follow a whole word: those with a space before them, punctuation, and the text's end.
+
+        Found by trying each behind a word. Items that are parts of characters are not among them.
+        """
+        size = len(self.tokenizer)
+        carrier = self.encoded(CARRIER, add_special_tokens=False)["input_ids"]
+        texts = self.tokenizer.batch_decode([[*carrier, i] for i in range(size)], clean_up_tokenization_spaces=False)
+        behind = [text.removeprefix(CARRIER)[:1] for text in texts]
+        ids = {i for i, character in enumerate(behind) if character and closes(character)}
+        return torch.tensor(sorted(ids | self.reserved_ids))
 
     def padded(self, ids: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
         """Inputs padded on the right, whatever side the tokenizer prefers, so that positions count from the text's start."""
@@ -174,17 +244,16 @@ class HuggingFaceModel:
 
 
 @torch.inference_mode()
-def log_probabilities_at(network: Any, inputs: dict[str, torch.Tensor], positions: Sequence[int]) -> torch.Tensor:
-    """Log-probabilities over the vocabulary at one position per row: float32, shape (rows, vocabulary), natural log.
+def logits_at(network: Any, inputs: dict[str, torch.Tensor], places: np.ndarray) -> torch.Tensor:
+    """The network's logits at some places of a batch laid flat: shape (places, vocabulary), in the network's dtype.
 
-    The output layer is by far the widest one, so it gets to see the wanted positions only. It is reached through a hook
+    The output layer is by far the widest one, so it gets to see the wanted places only. It is reached through a hook
     because not every architecture lets a caller say which positions to keep, and none lets each row have its own.
     """
-    rows = torch.arange(len(positions), device=inputs["input_ids"].device)
-    at = torch.tensor(positions, device=rows.device)
-    logits = _with_output_layer_input(network, inputs, lambda hidden: hidden[rows, at].unsqueeze(1))
-    kept = logits[:, 0] if logits.shape[1] == 1 else logits[rows, at]
-    return torch.log_softmax(kept.float(), dim=-1)
+    at = torch.as_tensor(places)
+    logits = _with_output_layer_input(network, inputs, lambda hidden: hidden.flatten(0, 1)[at.to(hidden.device)][None])
+    flat = logits.flatten(0, 1)
+    return flat if len(flat) == len(at) else flat[at.to(flat.device)]
 
 
 def _with_output_layer_input(
@@ -199,6 +268,11 @@ def _with_output_layer_input(
         return network(**inputs).logits
     finally:
         handle.remove()
+
+
+def closes(character: str) -> bool:
+    """Whether a character ends the word before it: white space or punctuation, but no part of a character."""
+    return character != REPLACEMENT and (character.isspace() or unicodedata.category(character)[0] in "PS")
 
 
 def text_digest(text: str) -> str:

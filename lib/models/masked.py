@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from lib.errors import LitmusError
-from lib.models.hugging_face import CARRIER, HuggingFaceModel, log_probabilities_at
-from lib.models.protocol import FilledBatch, Gap, MaskedMethod, StartToken, TokenScores
+from lib.models.hugging_face import CARRIER, HuggingFaceModel
+from lib.models.protocol import FilledBatch, Gap, MaskedMethod, StartToken, TargetPolicy, TokenScores, Word
 
 CLOSES_UP = tuple(".,;:!?)]}'’”")
 
@@ -30,23 +30,63 @@ class MaskedModel(HuggingFaceModel):
         A row is refused as ``too_long``, as ``mask_in_text`` when the item itself holds the mask token, or as
         ``special_token_in_text`` when it holds another one.
         """
+        ids, positions, reasons = self._contexts(gaps)
+        yield from self.distributions(ids, reasons, list(enumerate(positions)))
+
+    def _contexts(self, gaps: Sequence[Gap], more: int = 0) -> tuple[list[list[int]], list[int], list[str]]:
+        """Ids with a mask in the gap, where it stands, and why a row cannot be read with ``more`` masks; -1 for no place."""
         mask = self.tokenizer.mask_token_id
         texts = [text_with_gap(gap, self.tokenizer.mask_token, self.space_before_mask) for gap in gaps]
         encoded = self.encoded(texts, return_special_tokens_mask=True) if texts else {"input_ids": []}
         ids = encoded["input_ids"]
         reasons = [
-            self._refusal(row, special)
+            self._refusal(row, special, more)
             for row, special in zip(ids, encoded.get("special_tokens_mask", []), strict=True)
         ]
-        positions = [row.index(mask) if not reason else -1 for row, reason in zip(ids, reasons, strict=True)]
-        yield from self.distributions(ids, reasons, positions)
+        return ids, [row.index(mask) if not reason else -1 for row, reason in zip(ids, reasons, strict=True)], reasons
 
-    def _refusal(self, ids: list[int], special: list[int]) -> str:
+    def continue_(
+        self, gaps: Sequence[Gap], forms: Sequence[str], policy: TargetPolicy, start_token: StartToken = "never"
+    ) -> Iterator[FilledBatch]:
+        """Log-probabilities of whole forms at the gaps, one mask for each of their pieces (see the protocol).
+
+        From left to right each piece is read off with the ones before it filled in and the ones behind it masked. What
+        stands behind the gap shows where the word ends, so ``whole_word``, ``sum_l2r`` and ``within_word_l2r`` are one
+        here. ``original`` shows all other pieces of the form. Forms of different numbers of pieces are compared as scores:
+        they are no shares of one probability.
+        """
+        words = {position: [self.word(form, position) for form in forms] for position in ("start", "middle")}
+        longest = max((len(word.ids) for listed in words.values() for word in listed), default=1)
+        ids, positions, reasons = self._contexts(gaps, max(0, longest - 1))
+        for reason in sorted(set(reasons) - {""}):
+            yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
+        for row, (text, at, reason) in enumerate(zip(ids, positions, reasons, strict=True)):
+            if not reason:
+                asked = words["middle" if gaps[row].left else "start"]
+                yield FilledBatch([row], self._continued(text[:at], text[at + 1 :], asked, policy), "")
+
+    def _continued(
+        self, left: list[int], right: list[int], words: Sequence[Word], policy: TargetPolicy
+    ) -> torch.Tensor:
+        """The score of each word between ``left`` and ``right``, shape (1, words); NaN for a word without ids."""
+        mask, rows, readings, owners = self.tokenizer.mask_token_id, Numbered(), [], []
+        for column, word in enumerate(words):
+            for i, token in enumerate(word.ids):
+                later = word.ids[i + 1 :] if policy == "original" else [mask] * (len(word.ids) - i - 1)
+                copy = (*left, *word.ids[:i], mask, *later, *right)
+                readings.append((rows[copy], len(left) + i, token))
+                owners.append(column)
+        found = self.log_probabilities(list(rows), np.array(readings, dtype=np.int64).reshape(-1, 3))
+        totals = np.bincount(np.array(owners, dtype=np.int64), found, minlength=len(words))
+        totals[[not word.ids for word in words]] = np.nan
+        return torch.from_numpy(totals)[None]
+
+    def _refusal(self, ids: list[int], special: list[int], more: int) -> str:
         mask = self.tokenizer.mask_token_id
         text = [token for token, added in zip(ids, special, strict=True) if not added]
         if text.count(mask) > 1 and len(ids) <= self.maximum_length:
             return "mask_in_text"
-        return self.refusal([token for token in text if token != mask], len(ids))
+        return self.refusal([token for token in text if token != mask], len(ids) + more)
 
     @cached_property
     def space_before_mask(self) -> str:
@@ -61,7 +101,7 @@ class MaskedModel(HuggingFaceModel):
     def score(
         self, sentences: Sequence[str], start_token: StartToken = "auto", method: MaskedMethod = "original"
     ) -> list[TokenScores]:
-        """Pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020).
+        """Pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020); equal masked copies are computed once.
 
         ``original`` masks one token at a time. ``within_word_l2r`` also masks the later pieces of the same word, taken by
         white space, so that the end of a rare word does not give its beginning away (Kauf and Ivanova 2023). NaN for
@@ -69,34 +109,48 @@ class MaskedModel(HuggingFaceModel):
         """
         if method not in ("original", "within_word_l2r"):
             raise LitmusError(f"'{method}' is no masked score; choose 'original' or 'within_word_l2r'.")
-        return [self._score_one(sentence, method) for sentence in sentences]
+        if not sentences:
+            return []
+        encoding = self.encoded(list(sentences), return_offsets_mapping=True, return_special_tokens_mask=True)
+        copies, readings, results = Numbered(), [], []
+        for row, sentence in enumerate(sentences):
+            ids, spans = encoding["input_ids"][row], encoding["offset_mapping"][row]
+            read = [i for i, special in enumerate(encoding["special_tokens_mask"][row]) if not special]
+            reason = self.refusal([ids[i] for i in read], len(ids)) if read else "empty"
+            if reason:
+                results.append(TokenScores(sentence, [], [], np.array([]), reason))
+                continue
+            spans = [tuple(spans[i]) for i in read]
+            for at, masked in zip(read, masked_together(read, words_of(sentence, spans), method), strict=True):
+                copy = list(ids)
+                for i in masked:
+                    copy[i] = self.tokenizer.mask_token_id
+                readings.append((copies[tuple(copy)], at, ids[at]))
+            pieces = self.tokenizer.convert_ids_to_tokens([ids[i] for i in read])
+            results.append(TokenScores(sentence, pieces, spans, np.empty(len(read))))
+        tokens = np.array(readings, dtype=np.int64).reshape(-1, 3)
+        found = self.log_probabilities(list(copies), tokens)
+        found[np.isin(tokens[:, 2], list(self.unknown_ids))] = np.nan
+        start = 0
+        for scores in results:
+            scores.log_probabilities[:] = found[start : start + len(scores.pieces)]
+            start += len(scores.pieces)
+        return results
 
-    def _score_one(self, sentence: str, method: MaskedMethod) -> TokenScores:
-        encoding = self.encoded(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
-        ids, spans = encoding["input_ids"], encoding["offset_mapping"]
-        read = [i for i, special in enumerate(encoding["special_tokens_mask"]) if not special]
-        reason = self.refusal([ids[i] for i in read], len(ids)) if read else "empty"
-        if reason:
-            return TokenScores(sentence, [], [], np.array([]), reason)
-        words = words_of(sentence, [spans[i] for i in read])
-        scores = np.empty(len(read))
-        for batch in self.batches([len(ids)] * len(read), "masked copies"):
-            copies = [self._masked_copy(ids, read, words, i, method) for i in batch]
-            found = log_probabilities_at(self.network, self.padded(copies), [read[i] for i in batch])
-            targets = torch.tensor([ids[read[i]] for i in batch], device=found.device)
-            scores[batch] = found.gather(1, targets[:, None])[:, 0].cpu().numpy()
-        scores[np.isin([ids[i] for i in read], list(self.unknown_ids))] = np.nan
-        pieces = self.tokenizer.convert_ids_to_tokens([ids[i] for i in read])
-        return TokenScores(sentence, pieces, [tuple(spans[i]) for i in read], scores)
 
-    def _masked_copy(
-        self, ids: list[int], read: list[int], words: list[int], target: int, method: MaskedMethod
-    ) -> list[int]:
-        copy = list(ids)
-        for i in range(target, len(read) if method == "within_word_l2r" else target + 1):
-            if words[i] == words[target]:
-                copy[read[i]] = self.tokenizer.mask_token_id
-        return copy
+class Numbered(dict):
+    """Distinct things, numbered from 0 in the order in which they were first asked for."""
+
+    def __missing__(self, key: tuple[int, ...]) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def masked_together(read: Sequence[int], words: Sequence[int], method: MaskedMethod) -> Iterator[list[int]]:
+    """For each position that is read: the positions masked then, itself alone or with the later ones of its word."""
+    for first, word in enumerate(words):
+        last = len(read) if method == "within_word_l2r" else first + 1
+        yield [read[i] for i in range(first, last) if words[i] == word]
 
 
 def text_with_gap(gap: Gap, filler: str, space: str = " ") -> str:

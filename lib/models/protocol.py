@@ -12,6 +12,7 @@ import torch
 
 StartToken = Literal["never", "auto", "always"]
 Position = Literal["start", "middle"]
+TargetPolicy = Literal["single_token", "whole_word", "sum_l2r", "within_word_l2r", "original"]
 MaskedMethod = Literal["original", "within_word_l2r"]
 
 
@@ -31,9 +32,10 @@ class Word(NamedTuple):
 
 
 class FilledBatch(NamedTuple):
-    """What a model says about some gaps: which of them, and either their distributions or why there are none.
+    """What a model says about some gaps: which of them, and either its numbers or why there are none.
 
-    ``log_probabilities`` is float32, shape (rows, vocabulary), natural log; ``None`` where ``reason`` is not empty.
+    ``log_probabilities``, natural log, is ``None`` where ``reason`` is not empty. From ``fill``: distributions, float32,
+    shape (rows, vocabulary). From ``continue_``: one number a form, float64, shape (rows, forms), NaN for a form without ids.
     """
 
     rows: list[int]
@@ -83,6 +85,15 @@ class LanguageModel(Protocol):
 
     def fill(self, gaps: Sequence[Gap], start_token: StartToken) -> Iterator[FilledBatch]:
         """Stream the distributions at the gaps, in batches and in any order; every gap comes exactly once."""
+
+    def continue_(
+        self, gaps: Sequence[Gap], forms: Sequence[str], policy: TargetPolicy, start_token: StartToken
+    ) -> Iterator[FilledBatch]:
+        """Stream the log-probabilities of whole forms, of however many pieces, at the gaps; every gap comes exactly once.
+
+        ``whole_word``: that this word stands there, up to its end. ``within_word_l2r``, ``sum_l2r``: its pieces from left
+        to right. ``original``: each piece with all others shown (masked models only). Masked models get one mask a piece.
+        """
 
     def score(self, sentences: Sequence[str], start_token: StartToken) -> list[TokenScores]:
         """The log-probability of every token of every sentence."""
