@@ -222,11 +222,11 @@ def by_word(model: Any, judged: pd.DataFrame, start_token: str = "default", mask
     return pd.concat(tables)[columns].reset_index(drop=True)
 
 
-def sampled(pairs: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
-    """At most ``limit`` pairs of each pattern (0: all), drawn by ``seed``, in file order."""
+def sampled(pairs: pd.DataFrame, limit: int, seed: int, by: Sequence[str] = ("pattern",)) -> pd.DataFrame:
+    """At most ``limit`` pairs of each pattern, or of each value of the columns ``by`` (0: all), drawn by ``seed``, in order."""
     from lib.items import sample
 
-    groups = [sample(group, limit, "seeded", seed) for _, group in pairs.groupby("pattern", sort=False)]
+    groups = [sample(group, limit, "seeded", seed) for _, group in pairs.groupby(list(by), sort=False)]
     return pd.concat(groups).sort_index()
 
 
@@ -236,6 +236,37 @@ def long_distance_file(chosen: str = "", published: Path | None = None) -> Path:
     if chosen:
         return Path(chosen)
     return theirs if theirs and theirs.exists() else DATA / "items" / "long_distance" / "long_distance.tab"
+
+
+def read_long_distance(path: Path) -> pd.DataFrame:
+    """Pairs with their ``kind`` (``sense``, ``nonsense``; ``given`` where the file does not say) and ``sentence``, its group.
+
+    A sensible sentence and its nonsense variants have one ``sentence``; pairs of other files have one each.
+    """
+    pairs = formats.read(path)
+    kinds = {"original": "sense", "generated": "nonsense"}
+    types = pairs["type"] if "type" in pairs else pd.Series("", pairs.index)
+    group = pairs["constr_id"] if "constr_id" in pairs else pairs["line"].astype(str)
+    return pairs.assign(kind=[kinds.get(kind, "given") for kind in types], sentence=pairs["pattern"] + ":" + group)
+
+
+def example(model: Any, pairs: pd.DataFrame) -> pd.DataFrame:
+    """A sensible sentence and a nonsense variant, short, with an attractor if there are such, their forms one piece each.
+
+    ``pairs`` as from ``read_long_distance``. Where no sentence is of both kinds, one pair that can be scored; else no row.
+    """
+    forms = {form: len(model.word(form, "middle").ids) == 1 for form in {*pairs["good"], *pairs["bad"]}}
+    fits = [bool(row.left) and forms[row.good] and forms[row.bad] for row in pairs.itertuples()]
+    known = pairs[fits].drop_duplicates(["sentence", "kind"])
+    known = known.assign(kinds=known.groupby("sentence")["kind"].transform("size"), attractors=known.get("n_attr", "0"))
+    if known.empty:
+        return known
+    known["length"] = known["sentence_good"].str.len()
+    wanted = ["kinds", "attractors", "length"]
+    first = known.assign(attractors=~known["attractors"].isin(["", "0"])).sort_values(
+        wanted, ascending=[False, False, True], kind="stable"
+    )
+    return known[known["sentence"] == first["sentence"].iloc[0]].sort_values("kind", ascending=False)
 
 
 def rows_of(judged: pd.DataFrame) -> pd.DataFrame:

@@ -249,6 +249,46 @@ def test_our_own_set_is_used_where_no_published_one_is(tmp_path):
     assert (table.groupby(["pattern", "constr_id"])["type"].value_counts().unstack()["generated"] == 9).all()
 
 
+def test_kinds_and_an_example_that_the_model_can_score(tmp_path):
+    head = "pattern\tconstr_id\tsent_id\tform\tclass\ttype\tn_attr\tlen_prefix\tsent\n"
+    rows = [
+        ("0", "0", "original", "0", "keys"),
+        ("0", "1", "generated", "0", "pilots"),
+        ("1", "0", "original", "1", "keys"),
+        ("1", "1", "generated", "1", "the pilots"),
+        ("1", "2", "generated", "1", "pilots"),
+        ("2", "0", "original", "2", "keys"),
+    ]
+    text = head
+    for construction, sentence, kind, attractors, subject in rows:
+        for form, right in (("are", "correct"), ("is" if construction != "2" else "zz", "wrong")):
+            cells = [
+                "P",
+                construction,
+                sentence,
+                form,
+                right,
+                kind,
+                attractors,
+                str(len(subject.split())),
+                f"{subject} are",
+            ]
+            text += "\t".join(cells) + "\n"
+    pairs = evaluate.read_long_distance(written(tmp_path, text))
+    assert pairs["kind"].tolist() == ["sense", "nonsense", "sense", "nonsense", "nonsense", "sense"]
+    assert pairs["sentence"].tolist() == ["P:0", "P:0", "P:1", "P:1", "P:1", "P:2"]
+    model = Fake(["are", "is"], {})
+    chosen = evaluate.example(model, pairs)
+    assert chosen[["kind", "sent_id", "sentence"]].to_numpy().tolist() == [
+        ["sense", "0", "P:1"],
+        ["nonsense", "1", "P:1"],
+    ]
+    assert evaluate.example(Fake(["zz"], {}), pairs).empty
+    plain = evaluate.read_long_distance(written(tmp_path, PAIRS, "plain.tab"))
+    assert set(plain["kind"]) == {"given"} and plain["sentence"].is_unique
+    assert len(evaluate.example(Fake(["are", "is"], {}), plain)) == 1
+
+
 def test_the_commands_help_does_not_wait_for_heavy_imports():
     code = "import sys, lib.evaluate; assert not {'torch', 'transformers', 'altair', 'scipy'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
