@@ -191,11 +191,11 @@ of_changed = {name: ask(lm, table, start_token, target_policy, full_stop, store)
 over = pd.concat([cloze_metrics.over_draws(table, (1, 5)).assign(condition=name) for name, table in of_changed.items()])
 over = pd.concat([summary[summary["condition"] == "all"].assign(condition="whole text"), over])
 over = over.sort_values("metric", kind="stable")
-cloze_metrics.for_reading(over, ["metric", "condition"], ["draws", "sd", "least", "most"])
+cloze_metrics.for_reading(over, ["metric", "condition"], ["draws", "sd"])
 
 # %% [markdown]
-# *value* is the mean over the draws, its interval that of as many trials as there are items; *sd*, *least* and *most* say how far the draws differ. All
-# drawn sentences are stored with the results.
+# *value* is the mean over the draws, its interval that of as many trials as there are items; *sd* says how far the draws differ.
+# All drawn sentences are stored with the results, the least and the most of the draws with the summary.
 
 # %%
 charts.intervals(over[over["metric"] == "sensitivity"].drop(columns="metric"), value_title="sensitivity", chance=1 / 3)
