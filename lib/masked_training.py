@@ -274,7 +274,8 @@ def task(
     with torch.no_grad():
         network.bias.copy_(log_frequencies(training, len(network.bias)))
     text = Text(training, settings.seed, settings.pieces, settings.alone, settings.books_in)
-    given = {source: measured(held_out_text, source, special, limit=64) for source in ("wikipedia", "books")}
+    sources = dict.fromkeys(paragraph.source for paragraph in held_out_text)
+    given = {source: measured(held_out_text, source, special, limit=64) for source in sources}
 
     def loss(step: int) -> Tensor:
         batch = masked(text.batch(step), settings.share, special, settings.seed * 1_000_000 + step)

@@ -81,7 +81,7 @@ def ready(training: Sequence[Paragraph], held_out: Sequence[Paragraph], settings
     in_words = sentences_in_words(training)
     vocabulary = vocabulary_of(in_words, settings.words)
     measured = {}
-    for source in ("wikipedia", "books"):
+    for source in dict.fromkeys(paragraph.source for paragraph in held_out):
         chosen = [paragraph for paragraph in held_out if paragraph.source == source]
         measured[source] = examples(in_ids(sentences_in_words(chosen), vocabulary), settings.longest)
     return Data(vocabulary, examples(in_ids(in_words, vocabulary), settings.longest), measured)
