@@ -219,6 +219,20 @@ def test_many_words_of_one_sentence_are_scored_in_parts(monkeypatch):
     np.testing.assert_allclose(model.score([long])[0].log_probabilities, whole, atol=1e-6)
 
 
+@pytest.mark.parametrize("start_state", STATES)
+def test_the_output_layer_sees_only_what_is_read(start_state, monkeypatch):
+    """With 50,000 words it is by far the widest layer: one row a question, and a limited number of rows at once."""
+    monkeypatch.setattr("lib.models.recurrent.ROWS", 5)
+    model, seen = model_of(start_state=start_state), []
+    handle = model.network.decoder.register_forward_hook(lambda _, inputs, output: seen.append(len(output)))
+    batches = list(model.at([SENTENCES[0]] * 23, [4] * 23))
+    assert sum(seen) == 23 and max(seen) <= 5 and sum(len(batch.rows) for batch in batches) == 23
+    seen.clear()
+    model.score(SENTENCES)
+    handle.remove()
+    assert sum(seen) == sum(len(sentence.split()) for sentence in SENTENCES) and max(seen) <= 5
+
+
 @pytest.mark.parametrize("start_state", ["eos", "zero"])
 def test_forms_of_several_words_are_the_sum_of_their_words(start_state):
     model, forms = model_of(start_state=start_state), ["cat", "cat's", "zebra", "The dog's cats"]
@@ -401,10 +415,10 @@ def vocabulary_file(folder, text):
 
 
 def test_case_62_a_no_break_space_does_not_shift_what_follows(tmp_path):
-    text = "<eos>\nNew\u00a0York\r\nline\u2028end\n<unk> last\n"
+    text = "<eos>\nNew\u00a0York\r\nline\u2028end\n<unk>\nlast\n"
     path = vocabulary_file(tmp_path, text)
     assert checkpoints.read_vocabulary(path, 5) == ("<eos>", "New\u00a0York", "line\u2028end", "<unk>", "last")
-    assert (len(text.split()), len(text.splitlines())) == (7, 5)
+    assert (len(text.split()), len(text.splitlines()), text.count("\n")) == (7, 6, 5)
     assert checkpoints.read_vocabulary(path, 7)[1:3] == ("New", "York")  # as the published code reads it
     with pytest.raises(LitmusError, match="has 5 words and the model 6, so they do not belong together"):
         checkpoints.read_vocabulary(path, 6)

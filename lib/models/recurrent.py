@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from lib.errors import LitmusError
 from lib.models.hugging_face import text_digest, weights_digest
-from lib.models.protocol import FilledBatch, Gap, Position, StartToken, TokenScores, Word
+from lib.models.protocol import FilledBatch, Gap, Position, StartToken, TargetPolicy, TokenScores, Word
 from lib.progress import quiet
 
 StartState = Literal["eos", "zero", "carry"]
@@ -250,7 +250,7 @@ class RecurrentModel:
             yield FilledBatch(rows, torch.log_softmax(self.network.decoder(wanted).float(), dim=-1), "")
 
     def continue_(
-        self, gaps: Sequence[Gap], forms: Sequence[str], policy: str, start_token: StartToken = "never"
+        self, gaps: Sequence[Gap], forms: Sequence[str], policy: TargetPolicy, start_token: StartToken = "never"
     ) -> Iterator[FilledBatch]:
         """Log-probabilities of whole forms after the left contexts, the chain rule over words where a form is several.
 

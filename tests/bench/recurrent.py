@@ -101,6 +101,8 @@ def told(found: dict[str, dict[str, float]], data: Path) -> str:
         f"| {name} | {row['pairs']:.0f} | {row['minutes']:.2f} | {row['worked']:.2f} | {row['gigabytes']:.2f} |"
         for name, row in found.items()
     ]
+    threads, load = torch.get_num_threads(), os.getloadavg()[0]
+    machine = f"{os.cpu_count()} processors, {threads} threads, load {load:.1f}, {platform.system()}"
     return f"""# A recurrent checkpoint of the published size: time and memory
 
 LSTM with {LAYERS} layers of {UNITS} units and {WORDS:,} words (random weights, a whole pickled model in the old format), \
@@ -110,7 +112,7 @@ LSTM with {LAYERS} layers of {UNITS} units and {WORDS:,} words (random weights, 
 |---|---|---|---|---|
 {chr(10).join(lines)}
 
-{datetime.date.today()}, {os.cpu_count()} processors, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, {platform.system()}; \
+{datetime.date.today()}, {machine}; \
 Python {platform.python_version()}, torch {torch.__version__}. Again: `python -m tests.bench.recurrent --write`.
 """
 
