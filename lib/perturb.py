@@ -59,12 +59,12 @@ def leave_out_each(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def hide_object(items: pd.DataFrame) -> pd.DataFrame:
-    """Role items with a generic object: "which customer the waitress had" becomes "which one the waitress had"."""
+    """Role items with a generic object: "which swimmer the lifeguard had" becomes "which one the lifeguard had"."""
     return _with_nouns(items, lambda found: f"which one the {found['subject']} had")
 
 
 def hide_subject(items: pd.DataFrame) -> pd.DataFrame:
-    """Role items with a generic subject: "which customer the waitress had" becomes "which customer the other had"."""
+    """Role items with a generic subject: "which swimmer the lifeguard had" becomes "which swimmer the other had"."""
     return _with_nouns(items, lambda found: f"which {found['object']} the other had")
 
 

@@ -18,7 +18,8 @@
 
 # %% [markdown]
 # By the end you will have measured **targeted syntactic evaluation** (TSE) on every agreement construction of
-# Newman et al. (2021), while a control shows that the model needs the subject to do it. You will
+# Newman et al. (2021), while a control shows
+# whether the model needs the subject to do it. You will
 #
 # 1. score one pair of verb forms by hand,
 # 2. score every pair with the library and see that both agree,
@@ -26,8 +27,8 @@
 # 4. see where a noun between subject and verb leads the model astray,
 # 5. read the sentences it gets most wrong.
 #
-# About 20 minutes to read, about 2 to run. Read `00_start_here` first.
-# Sources: Newman, Ang, Gong and Hewitt (2021); items in the manner of Marvin and Linzen (2018) and BLiMP (Warstadt et al. 2020).
+# About 20 minutes to read, about 2 to run. Read `00_start_here` first. Sources: Newman, Ang, Gong and Hewitt (2021); items in
+# the manner of Marvin and Linzen (2018) and BLiMP (Warstadt et al. 2020).
 
 # %% tags=["parameters"]
 model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id or a folder
@@ -43,7 +44,7 @@ seed = 0
 capitalise = "auto"  # first word of a sentence: "auto" = where the model is cased, "yes", "no"
 full_stop = True  # append a full stop to the right context
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
-target_policy = "single_token"  # which verb forms can be scored
+target_policy = "single_token"  # forms of one piece; of more: "whole_word", "sum_l2r", "within_word_l2r", "original"
 out = ""  # path of the results, without suffix; "" = write none
 
 # %% tags=["hide-input"]
@@ -92,8 +93,8 @@ Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, by
 # %% [markdown]
 # ## The items
 #
-# Each line of an item file holds two sentences that differ in one word, the verb, and a label: −2 when the right verb is
-# plural, −1 when it is singular.
+# Each line of an item file holds two sentences that differ in one word, the verb, and a label in the published
+# coding: −2 when the right verb is plural, −1 when it is singular.
 
 # %%
 source = published.find(datasets)
@@ -124,18 +125,18 @@ Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} files; sample:
 
 # %%
 contexts = gaps(pairs, capitalises(capitalise, lm), full_stop)
-candidates = [*pairs["good"], *pairs["bad"], *forms]
-fills = scoring.fill(lm, [*contexts, gap], candidates, start_token, target_policy, store=store)
-np.testing.assert_allclose(fills.at("log_probability", ["are"] * len(fills.context_of))[-1], by_hand[0], atol=1e-4)
+candidates = [*pairs["good"], *pairs["bad"]]
+fills = scoring.fill(lm, contexts, candidates, start_token, target_policy, store=store)
+example = scoring.fill(lm, [gap], forms, start_token, store=store)
+np.testing.assert_allclose(example.at("log_probability", ["are"]), by_hand[0], atol=1e-4)
 Markdown(f"{len(contexts):,} gaps, {len(fills.contexts):,} distinct contexts as this model sees them.")
 
 # %% [markdown]
-# A pair is *valid* when both forms are single items of the vocabulary; that is the paper's rule, and its price is that some
-# pairs are left out. They are counted, with the reason.
+# A pair is *valid* when both forms can be scored. The paper's rule, the policy `single_token`, asks that both are single
+# items of the vocabulary, and its price is that some pairs are left out. They are counted, with the reason.
 
 # %%
-fills_of_pairs = fills.first(len(pairs))
-scored = pd.concat([pairs, metrics.minimal_pairs(fills_of_pairs, pairs["good"], pairs["bad"])], axis=1)
+scored = pd.concat([pairs, metrics.minimal_pairs(fills, pairs["good"], pairs["bad"])], axis=1)
 metrics.check_scored(scored)
 reasons = scored.loc[~scored["scorable"], "reason"].value_counts().rename_axis("reason").rename("pairs")
 reasons.to_frame()
@@ -144,7 +145,7 @@ reasons.to_frame()
 # ## Result
 #
 # The share of valid pairs in which the right form is more probable, with its 95 % Wilson interval. The dashed line is
-# chance. The hollow mark is the published value of a large model of the same family.
+# chance. The hollow mark is the published value of a large model: of the same family where the paper has one.
 
 # %%
 summary = metrics.summarise_pairs(scored, ["template"])
@@ -215,7 +216,8 @@ charts.margins(scored.rename(columns={"template": "condition"}))
 # %% [markdown]
 # ## A control
 #
-# Does the model look at the subject at all? Give it the same gaps with only the last word before them left. What it still gets right, it gets from the neighbour or from a habit.
+# Does the model look at the subject at all? Keep only the word right before the gap and drop the rest of the left context.
+# What the model still gets right, it gets from that neighbour or from a habit.
 
 # %%
 without_subject = [Gap(gap.left.split()[-1] if gap.left else "", gap.right) for gap in contexts]
@@ -226,8 +228,8 @@ both = pd.concat([summary.assign(metric="whole context"), control_summary.assign
 charts.intervals(both.rename(columns={"template": "condition"}).drop(columns="published"), value_title="TSE")
 
 # %% [markdown]
-# A construction whose two marks lie close together tells little about syntax: the word before the gap was enough. In simple
-# sentences that word *is* the subject, so there the control should be high.
+# A construction whose two marks, whole context and last word only, lie close together tells little about syntax: the word
+# before the gap was enough. In simple sentences that word *is* the subject, so there the control should be high.
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -244,7 +246,7 @@ worst[["sentence", "good", "bad", "margin"]].round(2)
 #
 # * One pair of verbs in one sentence is one vote; whether the model would inflect *other* verbs there is asked in
 #   `21_systematic_or_likely`.
-# * Verbs of several pieces are left out here; coverage says how many.
+# * Verbs of several pieces are left out by the policy `single_token`; coverage says how many.
 # * The items come from templates: rows share words, so intervals are narrower than they should be.
 # * Small models are here to make the method run anywhere. Their numbers are no findings.
 

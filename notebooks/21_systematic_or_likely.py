@@ -17,8 +17,8 @@
 # A model may inflect the verbs it expects and fail on all others: does it know the rule, or the common cases?
 
 # %% [markdown]
-# By the end you will have shown how far agreement reaches beyond the verbs that a model finds likely, while a control, the
-# two numbers of the subject apart, shows whether a high score is a rule or a habit. You will
+# By the end you will have shown how far agreement reaches beyond the verbs that a model finds likely, while a control, which
+# scores singular and plural subjects separately, shows whether a high score is a rule or a habit. You will
 #
 # 1. compute **EW** and **MW** for one context by hand,
 # 2. score every context and every verb with the library,
@@ -43,7 +43,7 @@ seed = 0
 capitalise = "auto"  # first word of a sentence: "auto" = where the model is cased, "yes", "no"
 full_stop = True  # append a full stop to the right context
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
-target_policy = "single_token"  # which verb forms can be scored
+target_policy = "single_token"  # forms of one piece; of more: "whole_word", ..., without cutoffs ([1.0] and [])
 mass_arithmetic = "float64"  # "float64" is exact; "float32" sums probabilities as the published code does
 verbs = ""  # verb list (CSV: idx,sing,plur,freq); "" = the published one where it is, else ours
 metric = "both"  # "EW", "MW" or "both"
@@ -108,7 +108,8 @@ Markdown(f"With these five verbs, in this context: EW = {ew_by_hand:.2f}, MW = {
 # %% [markdown]
 # ## The items
 #
-# The contexts are those of `20_agreement`. Of pairs that share a context, one is enough: the model says the same.
+# The contexts are those of `20_agreement`. Of pairs that share a context, one is enough: the model gives the same
+# distribution.
 
 # %%
 source = published.find(datasets)
@@ -124,12 +125,14 @@ data = {"name": kind, "sample": sampled, "sha256": results.checksums([*files["pa
 Markdown(f"Data: **{kind}**, {len(pairs):,} pairs; sample: {sampled}. Verbs: {len(lemmas):,} lemmas in `{verb_file.name}`.")
 
 # %% [markdown]
-# A lemma can be used when both of its forms are single items of this model's vocabulary. How many that leaves is part of
-# every result below.
+# A lemma is a verb with its two forms, singular and plural. It can be used when both of its forms can be scored; by the
+# policy `single_token`, when both are single pieces of this model's vocabulary. How many that leaves is part of every result
+# below.
 
 # %%
 forms = [*lemmas["singular"], *lemmas["plural"], *five["singular"], *five["plural"]]
-checked = metrics.usable_verbs(scoring.fill(lm, [], forms, start_token, target_policy), lemmas)
+asked = scoring.fill(lm, [], forms, start_token, target_policy, mass_arithmetic=mass_arithmetic)
+checked = metrics.usable_verbs(asked, lemmas)
 coverage = checked["usable"].mean()
 checked["reason"].replace("", "usable").value_counts().rename_axis("verb").rename("lemmas").to_frame()
 
@@ -140,7 +143,7 @@ checked["reason"].replace("", "usable").value_counts().rename_axis("verb").renam
 # example, so the library must give the same numbers for it.
 
 # %%
-example = scoring.fill(lm, [gap], [*five["singular"], *five["plural"]], start_token, target_policy, cutoffs_top=[1.0])
+example = scoring.fill(lm, [gap], [*five["singular"], *five["plural"]], start_token, cutoffs_top=[1.0])
 context = metrics.distinct_contexts(example, [metrics.PLURAL])
 five = metrics.usable_verbs(example, five)
 of_library = metrics.by_cutoff(example, context, five, [1.0], []).set_index("metric")["score"]
@@ -187,14 +190,15 @@ contexts, scores, curves, judged, lemma_scores = (
     for key in ("contexts", "scores", "cutoffs", "pairs", "verbs")
 )
 metrics.check_filled(scores)
-choices = example.choices | {"mass_arithmetic": mass_arithmetic}
+choices = asked.choices
 contexts.groupby("template", sort=False).agg(contexts=("rows", "size"), pairs=("rows", "sum"), both_labels=("both_labels", "sum"))
 
 # %% [markdown]
 # ## Result
 #
-# Score against cutoff: from the right, the whole vocabulary counts less and less of the unlikely verbs (solid), or less and
-# less of the likely ones (dashed). The level line is TSE.
+# Score against cutoff. At the right end every verb counts. Towards the left the solid line leaves out more and more unlikely
+# verbs (one form inside the cutoff is enough), the dashed one more and more likely ones (both forms must be inside). The level
+# line is TSE.
 
 # %%
 tse = metrics.summarise_pairs(judged, ["template"])
@@ -214,9 +218,11 @@ Markdown(f"Over all contexts, TSE {judged['correct'].mean():.2f}; " + "; ".join(
 # %% [markdown]
 # ## How much is counted
 #
-# A score says nothing about how often such verbs would appear. The *mass counted* is the probability of all counted forms.
-# A context in which no verb counts is **invalid**: it has no score and does not enter the mean. Where most contexts are
-# invalid, the score describes the few that are left. Both are the same for EW and MW.
+# A score says nothing about how often such verbs would appear. The *mass counted* is the probability of all counted forms. A
+# context in which no verb counts is **invalid**: it has no score and does not enter the mean. Where most contexts are
+# invalid, the score describes the few that are left. Mass counted and share invalid are the same for EW and MW. Forms of
+# several pieces are only scores to a masked model, so with a policy other than `single_token` read its mass, and MW, as sums
+# of scores.
 
 # %%
 of_one = shown[shown["metric"] == wanted[0]].drop(columns=["tse", "low", "high"])
@@ -267,8 +273,9 @@ Markdown(
 # %% [markdown]
 # ## A control
 #
-# Is a high score agreement with the *subject*, or a liking for plural forms? The two numbers of the subject apart show a lean to one side: where one column is far above .5 and the other far below, the
-# score is a habit and not a rule.
+# Is a high score agreement with the *subject*, or a liking for plural forms? Singular and plural subjects, scored
+# separately, show a lean to one side: where one column is far above .5 and the other far below, the score is a habit and not
+# a rule.
 
 # %%
 at_whole = scores[(scores["side"] == "top") & (scores["cutoff"] == max(cutoffs_top))]
@@ -291,7 +298,7 @@ lowest[["text", "subject", "score", "mass_counted"]].round(3)
 # %% [markdown]
 # ## What this does not show
 #
-# * Only verbs whose two forms are single vocabulary items count; which ones these are depends on the tokenizer.
+# * By the policy `single_token`, only verbs whose two forms are single vocabulary items count: that depends on the tokenizer.
 # * A list of verbs treats every verb as possible in every context; many would be odd there.
 # * Intervals redraw contexts, not verbs.
 # * Small models are here to make the method run anywhere. Their numbers are no findings.

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Roles: who did what to whom?
 #
-# *Which customer the waitress had served*, or *which waitress the customer had served*: does the model notice who is who?
+# *Which swimmer the lifeguard rescued*, or *which lifeguard the swimmer rescued*: does the model notice who is who?
 
 # %% [markdown]
 # By the end you will have measured whether a model's expectation of a verb depends on who acts and who is acted upon, while a
@@ -90,13 +90,14 @@ pd.Series(by_hand, name="probability of the target").to_frame().round(5)
 # %% [markdown]
 # ## Before you go on
 #
-# People's brains are slow here too: the N400 to the verb is the same in a and b, as if at first only the words counted, though
-# asked for a completion they hardly ever give the target in b. Which of the two will a model resemble?
+# People's brains are slow here: the N400, the early sign of surprise that `30_inference` tells of, is the same for the verb in a
+# and in b, as if at first only the words counted. Asked for a completion, people hardly ever give the target in b. Which of the
+# two will a model resemble?
 
 # %% [markdown]
 # ## The items
 #
-# Of a published item we know how many people gave the target as completion (its *cloze*). For our own items nobody was asked.
+# Of a published item we know what share of people gave the target as completion (its *cloze*). For our own items nobody was asked.
 
 # %%
 data = {"name": origin([path], source),
@@ -108,7 +109,8 @@ Markdown(f"Data: **{data['name']}**, {items['item'].nunique()} pairs; {'with' if
 # %% [markdown]
 # ## Scores
 #
-# Every context once, every target looked up, equal to the hand.
+# Each distinct context is asked once, and the probability of its target looked up. For the example that must be what we found
+# by hand.
 
 # %%
 answers, choices = ask(lm, items, start_token, target_policy, full_stop, store)
@@ -119,8 +121,9 @@ Markdown(cloze_metrics.unscored(answers))
 # %% [markdown]
 # ## Result
 #
-# **Sensitivity**: in how many pairs is the target more probable in a than in b, at all, and by at least .01? Many pairs differ by
-# less than that: there the model hardly notices.
+# **Sensitivity**: in how many pairs is the target more probable in a than in b, at all, and by more than .01? Many pairs differ by
+# less than that: there the model hardly notices. **Accuracy**: is one of the words that people give in this very sentence among
+# the model's likeliest one, or five? It is counted over both sentences of a pair; in b the expected words are others than in a.
 
 # %%
 compared = cloze_metrics.role_pairs(answers, strict_cloze)
@@ -198,7 +201,7 @@ of_roles.map("{:.3f}".format, na_action="ignore").fillna("")
 # %% [markdown]
 # ## A control
 #
-# Hide the object noun (*which one the waitress had*), the subject noun (*which customer the other had*), or both. With both
+# Hide the object noun (*which one the lifeguard had*), the subject noun (*which swimmer the other had*), or both. With both
 # hidden a and b are one sentence with one target: their comparison is undefined, a tie by construction, and no result. Accuracy is
 # counted in two ways: *per row* as published, each sentence with its own expected words; and each distinct sentence *once*, with
 # the expected words of all its rows.

@@ -286,7 +286,7 @@ def test_paired_lines_leave_out_items_without_a_value_and_count_the_rest():
 
 def test_differences_count_the_items_over_zero():
     table = pd.DataFrame({"item": ["1", "2", "3"], "cloze_difference": [0.2, 0.4, np.nan], "margin": [0.01, -0.02, 0.3],
-                          "context": "which customer the waitress had"})  # fmt: skip
+                          "context": "which swimmer the lifeguard had"})  # fmt: skip
     assert (
         drawn(charts.differences(table))["description"]
         == "Scatter plot of 2 items; in 1 the model's difference is over zero."
