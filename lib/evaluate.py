@@ -78,7 +78,8 @@ def evaluate(
     not correct). At a target also ``rank_good``, ``rank_bad``, ``prediction`` and ``prediction_log_probability`` (the model's
     own likeliest vocabulary item there); for sentences ``tokens_good`` and ``tokens_bad``. And the choices: ``mode``,
     ``start_state`` (recurrent models), ``start_token`` (``default``: never at a target, auto for sentences), and
-    ``target_policy`` and ``mass_arithmetic`` (targets) or ``masked_method`` and ``reduction`` (sentences), ``dtype``.
+    ``target_policy`` and ``mass_arithmetic`` (targets) or ``masked_method`` and ``reduction`` (sentences), ``dtype``, and
+    ``flag`` where the policy is known to mislead.
 
     A pair that differs in several words has no target: at a target its reason is ``several_words``. With the start state
     ``carry`` the state runs on in the order of ``pairs``, through each sentence as its file has it.
@@ -107,26 +108,37 @@ def _sentences(
 
 
 def _targets(model: Any, pairs: pd.DataFrame, start_token: str, target_policy: str, store: Any) -> pd.DataFrame:
+    has_target = (pairs["good"] != "").to_numpy()
+    asked = pairs[has_target]
+    parts = [asked]
+    if target_policy != "single_token" and len(asked):  # whole forms are scored one by one: only those of each pair
+        parts = [part for _, part in asked.groupby(["good", "bad"], sort=False)]
+    tables, choices = zip(*(_at_gaps(model, part, start_token, target_policy, store) for part in parts), strict=True)
+    judged = pd.concat([*tables, _without_target(pairs[~has_target], tables[0])]).sort_index()
+    return judged.astype({"tie": bool, "scorable": bool}).assign(**choices[0])
+
+
+def _at_gaps(
+    model: Any, pairs: pd.DataFrame, start_token: str, target_policy: str, store: Any
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Pairs with a target, judged at it (``metrics.minimal_pairs``), with the model's own prediction; and the choices."""
     from lib import metrics, scoring
     from lib.models import Gap
 
-    has_target = (pairs["good"] != "").to_numpy()
-    asked = pairs[has_target]
-    forms = [*asked["good"], *asked["bad"]]
+    good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
     if model.identity.get("start_state") == "carry":
-        fills = _in_order(model, asked, forms, target_policy)
+        fills = _in_order(model, pairs, [*good, *bad], target_policy)
     else:
-        gaps = [Gap(left, right) for left, right in zip(asked["left"], asked["right"], strict=True)]
-        fills = scoring.fill(model, gaps, forms, start_token, target_policy, store=store)  # type: ignore[arg-type]
-    judged = metrics.minimal_pairs(fills, asked["good"].tolist(), asked["bad"].tolist())
+        gaps = [Gap(left, right) for left, right in zip(pairs["left"], pairs["right"], strict=True)]
+        fills = scoring.fill(model, gaps, [*good, *bad], start_token, target_policy, store=store)  # type: ignore[arg-type]
+    judged = metrics.minimal_pairs(fills, good, bad)
     likeliest = fills.values["likeliest"][fills.context_of, 0]
     spelled = iter(model.spelling([int(token) for token in likeliest if token >= 0]))
     judged["prediction"] = [next(spelled) if token >= 0 else "" for token in likeliest]
     judged["prediction_log_probability"] = fills.values["likeliest_log_probability"][fills.context_of, 0].astype(float)
     for rank in ("rank_good", "rank_bad"):
         judged[rank] = judged[rank].mask(judged[rank] == 0).astype("Int64")  # 0: no rank
-    judged = pd.concat([judged.set_index(asked.index), _without_target(pairs[~has_target], judged)]).sort_index()
-    return judged.astype({"tie": bool, "scorable": bool}).assign(**fills.choices)
+    return judged.set_index(pairs.index), fills.choices
 
 
 def _without_target(pairs: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
@@ -276,7 +288,7 @@ def rows_of(judged: pd.DataFrame) -> pd.DataFrame:
         first = AS_SENTENCES
     if "score_good" in judged:
         first = ["correct", "pattern", "good", "bad", "score_good", "score_bad"]
-    choices = ["mode", "start_state", "start_token", "target_policy", "masked_method", "reduction", "dtype"]
+    choices = ["mode", "start_state", "start_token", "target_policy", "masked_method", "reduction", "flag", "dtype"]
     return judged[[*first, *ALWAYS, *(choice for choice in choices if choice in judged)]]
 
 

@@ -372,6 +372,21 @@ def test_case_91_masked_method(tmp_path):
     assert plain["log_probability_good"][0] == changed["log_probability_good"][0]
 
 
+def test_case_91_target_policy(tmp_path):
+    """Forms of several pieces are unscorable under single_token, and scored by the chain rule under sum_l2r."""
+    text = PAIRS.replace("laughs\tlaugh\t", "souvenirs\tsouvenir\t")
+    base = ["--data", written(tmp_path, text), "--model", tiny.folder("gpt2")]
+    plain, changed = rows(command(*base)), rows(command(*base, "--target-policy", "sum_l2r"))
+    assert plain["reason"][2] == "several_pieces" and changed["reason"][2] == "" and changed["flag"][2] != ""
+    model = tiny.model("gpt2")
+    left, form = (model.tokenizer.encode(text) for text in ("The author", " souvenirs"))
+    with torch.inference_mode():
+        steps = model.network(torch.tensor([[*left, *form]])).logits[0].log_softmax(-1)
+    oracle = sum(steps[len(left) + i - 1, token].item() for i, token in enumerate(form))
+    np.testing.assert_allclose(float(changed["log_probability_good"][2]), oracle, rtol=1e-4)
+    assert changed["line"].tolist() == plain["line"].tolist()
+
+
 def test_case_91_vocabulary_and_start_state(tmp_path, checkpoint):
     """Other words in the rows of the same weights are other predictions."""
     base = ["--data", written(tmp_path), "--model", checkpoint]
