@@ -7,6 +7,7 @@ import os
 import pickle
 import pickletools
 import random
+import shutil
 import subprocess
 import sys
 import types
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -557,6 +559,14 @@ def test_other_models_are_refused_in_words(tmp_path):
     odd = state | {"rnn.weight_hh_l0": torch.ones(13, 6)}
     assert "has the shape (13, 6), which no LSTM, GRU or plain RNN has" in refused(odd, tmp_path / "d")
     assert "neither a model nor a state dict" in refused([1, 2], tmp_path / "e")
+    empty = state | {"rnn.weight_hh_l0": torch.ones(0, 0)}
+    assert "has the shape (0, 0), which no LSTM" in refused(empty, tmp_path / "i")
+    flat = state | {"encoder.weight": torch.ones(3)}
+    assert "encoder.weight is not a matrix" in refused(flat, tmp_path / "j")
+    assert "neither a model nor a state dict" in refused({1: torch.ones(2)}, tmp_path / "k")
+    itself = {}
+    itself["model"] = itself
+    assert "nested in itself" in refused(itself, tmp_path / "l")
     without = {key: value for key, value in state.items() if key != "rnn.weight_ih_l0"}
     assert "rnn.weight_ih_l0 has no value" in refused(without, tmp_path / "f")
     broken = state | {"decoder.bias": torch.full_like(state["decoder.bias"], torch.nan)}
@@ -574,6 +584,16 @@ def test_damaged_files_are_told(content, file, tmp_path):
     path = folder / file
     path.write_bytes(path.read_bytes()[:-200] if content is None else content)
     with pytest.raises(LitmusError, match=r"cannot be read as .*; get it again"):
+        load(str(folder))
+
+
+def test_a_folder_of_another_library_with_a_word_list_is_still_that(tmp_path):
+    """BERT's folders hold a ``vocab.txt`` too."""
+    folder = shutil.copytree(tiny.folder("bert-cased"), tmp_path / "bert")
+    (folder / "vocab.txt").write_text("[UNK]")
+    assert load(str(folder)).family == "masked"
+    (folder / "config.json").unlink()
+    with pytest.raises(LitmusError, match="holds no recurrent model in the published layout"):
         load(str(folder))
 
 
@@ -717,6 +737,12 @@ def test_what_is_let_in_does_nothing(tmp_path, module_called_model):
     finally:
         nn.modules.dropout.Dropout = original
     assert hook.touched
+
+
+def test_a_module_that_is_a_part_of_itself_is_told(tmp_path, module_called_model):
+    whole = whole_with(None)
+    vars(whole)["_modules"]["again"] = whole
+    assert "nested in itself" in refused(whole, tmp_path / "m")
 
 
 def test_the_list_of_what_is_let_in_is_as_it_was_after_loading(tmp_path, module_called_model):

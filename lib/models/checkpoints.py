@@ -102,10 +102,14 @@ def read_network(checkpoint: Checkpoint) -> RecurrentNetwork:
     another kind of model.
     """
     file, settings = checkpoint
-    if file.suffix == ".safetensors":
-        weights, said = _read_safetensors(file), ""
-    else:
-        weights, said = _weights_of(_read_torch(file), file)
+    try:
+        weights, said = (
+            (_read_safetensors(file), "") if file.suffix == ".safetensors" else _weights_of(_read_torch(file), file)
+        )
+    except RecursionError:
+        raise LitmusError(
+            f"{file} holds something that is nested in itself, which no model is; get it again."
+        ) from None
     weights = _at_top(weights, file)
     cell = _cell(weights, said or str(settings.get("cell", "")), file)
     return _built(weights, cell, file)
@@ -240,7 +244,10 @@ def _weights_of(found: Any, file: Path) -> tuple[dict[str, torch.Tensor], str]:
     for key in STATE_KEYS:
         if isinstance(found, dict) and isinstance(found.get(key), dict | StandIn):
             return _weights_of(found[key], file)
-    if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
+    tensors = isinstance(found, dict) and all(
+        isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in found.items()
+    )
+    if not tensors:
         raise LitmusError(f"{file} holds neither a model nor a state dict of one; choose the checkpoint's file.")
     return dict(found), ""
 
@@ -282,7 +289,7 @@ def _at_top(weights: dict[str, torch.Tensor], file: Path) -> dict[str, torch.Ten
 def _cell(weights: Mapping[str, torch.Tensor], said: str, file: Path) -> str:
     """The kind of cell: what the shapes say, and between tanh and relu what else is said."""
     matrix = weights["rnn.weight_hh_l0"]
-    rows, columns = matrix.shape if matrix.ndim == 2 else (0, 1)
+    rows, columns = matrix.shape if matrix.ndim == 2 and matrix.numel() else (0, 1)
     kind = GATES.get(rows // columns, "") if rows % columns == 0 else ""
     if not kind:
         raise LitmusError(
@@ -302,6 +309,8 @@ def _cell(weights: Mapping[str, torch.Tensor], said: str, file: Path) -> str:
 
 def _built(weights: dict[str, torch.Tensor], cell: str, file: Path) -> RecurrentNetwork:
     """A network with these weights. Biases that are not there are zero, a decoder that is not there is the encoder."""
+    if weights["encoder.weight"].ndim != 2:
+        raise LitmusError(f"{file}: encoder.weight is not a matrix with one row a word; get the file again.")
     words, embedding_size = weights["encoder.weight"].shape
     hidden_size = weights["rnn.weight_hh_l0"].shape[1]
     layers = sum(name.startswith("rnn.weight_hh_l") and name[15:].isdigit() for name in weights)
