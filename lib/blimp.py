@@ -7,14 +7,14 @@ counted; ``data/reference/blimp_mistakes.csv`` lists further pairs that are know
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from lib import published, sentences
+from lib import metrics, published, sentences
 from lib.errors import LitmusError
 from lib.items import lines_of, sample
 from lib.models.protocol import LanguageModel, MaskedMethod, StartToken
@@ -212,3 +212,39 @@ def _behind_carrier(scores: Any) -> float:
         value for (_, end), value in zip(scores.spans, scores.log_probabilities, strict=True) if end > len(CARRIER)
     ]
     return float(np.sum(behind)) if behind else float("nan")
+
+
+def surprisal_check(scored: pd.DataFrame, vocabulary_size: int) -> str:
+    """In words, whether the good sentences cost less than guessing does: bits a token against log2 of the vocabulary.
+
+    ``scored`` as from ``sentences.minimal_pairs``. A model whose every word costs as much as a guess was loaded wrongly, or
+    reads a vocabulary that is not its own; its accuracies mean nothing, and the sentence says so in bold.
+    """
+    usable = scored[scored["scorable"]]
+    summed = usable["log_probability_good"] * np.where(usable["reduction"] == "mean", usable["tokens_good"], 1)
+    bits = -summed.sum() / usable["tokens_good"].sum() / np.log(2)
+    guess = np.log2(vocabulary_size)
+    found = f"A token of the good sentences costs {bits:.1f} bits on average, a blind guess would cost {guess:.1f}."
+    if bits < guess:
+        return found
+    return f"**{found} This model knows less than nothing about these sentences: check its weights and its tokenizer.**"
+
+
+def turned(base: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """How many judgements each of ``others`` turns round against ``base``: columns ``choice``, ``became``, ``pairs``.
+
+    All are tables as from ``sentences.minimal_pairs`` with the same pairs in the same order; ``became``: ``right`` or
+    ``wrong``. Pairs that either table cannot score count as neither.
+    """
+    rows = []
+    for choice, other in others.items():
+        changed = base["scorable"] & other["scorable"] & (base["correct"] != other["correct"])
+        right = int((changed & (other["correct"] == 1)).sum())
+        rows += [(choice, "wrong", int(changed.sum()) - right), (choice, "right", right)]
+    return pd.DataFrame(rows, columns=["choice", "became", "pairs"])
+
+
+def accuracies(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Accuracy of each of several tables of judgements, with interval, ties and coverage, and the name as ``condition``."""
+    rows = [metrics.summarise_pairs(table.assign(condition=name), ["condition"]) for name, table in tables.items()]
+    return pd.concat(rows, ignore_index=True).assign(metric="accuracy")

@@ -210,8 +210,10 @@ def flips(table: pd.DataFrame, description: str = "") -> alt.LayerChart | alt.Fa
     """
     data = _keep(table, ["choice", "became", "pairs"], [])
     data = data.assign(signed=np.where(data["became"] == "right", data["pairs"], -data["pairs"]))
-    base = alt.Chart(data).encode(
-        y=alt.Y("choice:N", sort=_order(data, "choice"), title=None).axis(labelLimit=320, domain=False, ticks=False)
+    base = alt.Chart().encode(
+        y=alt.Y("choice:N", sort=_order(data, "choice"), title=None).axis(
+            labelLimit=320, labelPadding=8, domain=False, ticks=False
+        )
     )
     length = alt.X("signed:Q", title="pairs whose judgement changes").axis(format="d", labelExpr="abs(datum.value)")
     bars = base.mark_bar(height=13).encode(
@@ -224,7 +226,7 @@ def flips(table: pd.DataFrame, description: str = "") -> alt.LayerChart | alt.Fa
         f"{row.Index}: {int(getattr(row, 'right', 0))} become right, {int(getattr(row, 'wrong', 0))} wrong."
         for row in counts.itertuples()
     )
-    return alt.layer(bars, zero).properties(
+    return alt.layer(bars, zero, data=data).properties(
         width=WIDTH, height=alt.Step(24), description=description or f"Bars of changed judgements by choice. {said}"
     )
 

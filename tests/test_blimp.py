@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import blimp, metrics, published, sentences
+from lib import blimp, charts, metrics, published, sentences
 from lib.errors import LitmusError
 from lib.models.protocol import TokenScores
 from lib.paths import DATA
@@ -247,3 +247,53 @@ def test_likelier_words_are_compared_behind_a_carrier_and_each_is_asked_once():
 def test_which_sentence_is_longer():
     table = pd.DataFrame({"tokens_good": [3, 4, 5], "tokens_bad": [3, 5, 4]})
     assert list(blimp.longer(table, "tokens")) == ["neither", "bad", "good"]
+
+
+# ---- checks and comparisons
+
+
+def judgements(*rows, reduction="sum"):
+    columns = ["log_probability_good", "tokens_good", "scorable", "correct", "tie"]
+    return pd.DataFrame(rows, columns=columns).assign(reduction=reduction)
+
+
+def test_case_52_a_model_that_knows_nothing_is_told_so():
+    fine = judgements((-2 * np.log(2), 2, True, 1.0, False), (-4 * np.log(2), 1, True, 0.0, False))
+    # Six bits over three tokens; of four words a guess costs two bits, of five more.
+    assert blimp.surprisal_check(fine, 5) == (
+        "A token of the good sentences costs 2.0 bits on average, a blind guess would cost 2.3."
+    )
+    assert blimp.surprisal_check(fine, 4).startswith("**A token of the good sentences costs 2.0 bits")
+    by_mean = judgements((-1 * np.log(2), 2, True, 1.0, False), (-4 * np.log(2), 1, True, 0.0, False), reduction="mean")
+    assert blimp.surprisal_check(by_mean, 5) == blimp.surprisal_check(fine, 5)
+    unscored = pd.concat([fine, judgements((np.nan, 0, False, np.nan, False))])
+    assert blimp.surprisal_check(unscored, 5) == blimp.surprisal_check(fine, 5)
+
+
+def test_judgements_that_another_choice_turns():
+    base = judgements(*[(-1.0, 1, True, value, False) for value in (1.0, 1.0, 0.0, 0.0, 1.0)])
+    other = base.assign(correct=[1.0, 0.0, 1.0, 1.0, np.nan], scorable=[True, True, True, True, False])
+    turned = blimp.turned(base, {"other": other, "same": base})
+    assert turned.to_numpy().tolist() == [
+        ["other", "wrong", 1], ["other", "right", 2], ["same", "wrong", 0], ["same", "right", 0],
+    ]  # fmt: skip
+    found = blimp.accuracies({"base": base, "other": other}).set_index("condition")
+    assert found["value"].to_dict() == {"base": 0.6, "other": 0.75}
+    assert found["coverage"].to_dict() == {"base": 1.0, "other": 0.8}
+    assert set(found["metric"]) == {"accuracy"}
+
+
+def test_charts_of_paradigms_and_of_turned_judgements_draw_what_the_table_says():
+    table = pd.DataFrame(
+        {"condition": ["a", "b", "c"], "kind": ["x", "y", "x"], "value": [0.2, 0.9, 0.4], "low": 0.1, "high": 0.95,
+         "published": [0.9, np.nan, 0.8]}
+    )  # fmt: skip
+    chart = charts.grouped_intervals(table, "kind").to_dict()
+    assert chart["facet"]["row"]["sort"] == ["y", "x"] and "Hollow diamond" in chart["title"]
+    [rows] = chart["datasets"].values()
+    assert [row["value"] for row in rows] == [0.2, 0.9, 0.4]
+    assert chart["spec"]["layer"][0]["encoding"]["y"]["sort"] == ["b", "c", "a"]
+    turned = pd.DataFrame({"choice": ["m", "m"], "became": ["wrong", "right"], "pairs": [3, 1]})
+    chart = charts.flips(turned).to_dict()
+    [rows] = chart["datasets"].values()
+    assert [row["signed"] for row in rows] == [-3, 1] and "m: 1 become right, 3 wrong." in chart["description"]
