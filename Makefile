@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help env data reports reports-slurm run lab pairs items test smoke lint browser bench clean-scores clean
+.PHONY: help env data reports reports-slurm run lab pairs items models test smoke lint browser bench clean-scores clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 24
@@ -53,8 +53,15 @@ pairs: $(READY) ## the .ipynb of every notebook from its .py
 items: $(READY) ## our agreement items from the lexicon
 	$(PY) -m lib.templates agreement --out data/items/agreement
 
-bench: $(READY) ## our speed against plain loops
-	$(PY) tests/bench/agreement.py
+models: $(READY) ## the bundled models, trained again (hours; stop it as you like, it goes on where it stopped)
+	$(PY) -m lib.train books
+	$(PY) -m lib.train masked
+	$(PY) -m lib.train recurrent
+
+bench: $(READY) ## our speed against minicons, the evaluation harness and plain loops, into tests/bench/*.md (a quarter of an hour)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(PY) -m tests.bench.agreement --write
+	$(PY) -m tests.bench.sentences --write
 
 browser: ## Debian's Chromium and its driver, for the browser tests (needs root)
 	apt-get update -qq && apt-get install -y -qq chromium chromium-driver

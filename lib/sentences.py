@@ -21,6 +21,7 @@ from lib.store import Store, code_version, digest
 
 Reduction = Literal["sum", "mean"]
 Unknown = Literal["refuse", "leave_out"]
+NEAR = 1e-4  # nats: what batches, threads and machines can change in float32
 CHUNK = 256  # sentences after which scores are kept: what a kill can cost
 
 
@@ -36,8 +37,11 @@ def score(
     ``start_token`` is about causal and recurrent models: ``never``, ``auto`` (if the model defines one), ``always``.
     ``masked_method`` is about masked models: ``original`` pseudo-log-likelihood (Salazar et al. 2020) or
     ``within_word_l2r`` (Kauf and Ivanova 2023). With a ``store``, what was scored before is not scored again, and new
-    scores are kept as they come. A sentence that cannot be scored comes with its reason and is not kept.
+    scores are kept as they come. A sentence that cannot be scored comes with its reason and is not kept. A recurrent model
+    that carries its state from sentence to sentence is asked about all of them, in order, and nothing is kept.
     """
+    if model.identity.get("start_state") == "carry":  # every sentence counts, in order, and none stands for itself
+        return ask(model, sentences, start_token, masked_method)
     about_model = (masked_method,) if model.family == "masked" else (start_token,)
     method = digest("sentences", about_model, code_version()).hex()
     distinct = list(dict.fromkeys(sentences))
@@ -96,8 +100,9 @@ def minimal_pairs(
 
     New columns: ``log_probability_good``, ``log_probability_bad`` (reduced, natural log), ``tokens_good``, ``tokens_bad``
     (tokens that were scored), ``unknown`` (unknown tokens left out of both sentences), ``margin``, ``scorable``, ``reason``
-    (why not: ``identical`` where both sentences are the same tokens), ``tie``, ``correct`` (1 or 0, NaN when unscorable; a
-    tie is not correct), and the choices: ``start_token``, ``masked_method``, ``reduction``, ``dtype``.
+    (why not: ``identical`` where both sentences are the same tokens), ``tie``, ``near_tie`` (a margin under 1e-4, which
+    another machine or half precision could turn), ``correct`` (1 or 0, NaN when unscorable; a tie is not correct), and the
+    choices: ``start_token``, ``masked_method``, ``reduction``, ``dtype``.
 
     An unknown token has no score. Where both sentences hold the same ones, all others are compared; where they do not,
     the pair is unscorable.
@@ -112,7 +117,8 @@ def minimal_pairs(
 
 JUDGEMENT = {
     "log_probability_good": float, "log_probability_bad": float, "tokens_good": int, "tokens_bad": int, "unknown": int,
-    "margin": float, "scorable": bool, "reason": str, "tie": bool, "correct": float,
+    "margin": float, "scorable": bool, "reason": str, "tie": bool, "near_tie": bool,
+    "correct": float,
 }  # fmt: skip
 
 
@@ -131,7 +137,8 @@ def judged(good: TokenScores, bad: TokenScores, reduction: Reduction) -> tuple:
         reason = "nothing_scored"
     scorable = not reason
     correct = float(margin > 0) if scorable else float("nan")
-    return *values, *tokens, unknown[0].total(), margin, scorable, reason, scorable and margin == 0, correct
+    ties = scorable and margin == 0, scorable and abs(margin) < NEAR
+    return *values, *tokens, unknown[0].total(), margin, scorable, reason, *ties, correct
 
 
 def unknown_words(scores: TokenScores) -> Counter:

@@ -396,6 +396,25 @@ def test_case_13_an_unknown_token_has_no_score(name):
     assert np.isnan(scored.log_probabilities).tolist() == unknown
 
 
+@pytest.mark.parametrize("name", ["bert-cased", "gpt2", "llama"])
+def test_case_3_and_48_half_precision_gives_float32_numbers_near_the_others(name):
+    model, half = tiny.model(name), load(str(tiny.folder(name)), dtype="bfloat16")
+    [found] = distributions(half, GAPS[:1])
+    assert found.dtype == torch.float32 and found.exp().sum().item() == pytest.approx(1, abs=1e-5)
+    for one, other in zip(model.score(SENTENCES), half.score(SENTENCES), strict=True):
+        np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=0.5)
+    for one, other in zip(half.score(SENTENCES), [half.score([s])[0] for s in SENTENCES], strict=True):
+        np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=0.2)
+
+
+@pytest.mark.parametrize("name", ["bert-cased", "gpt2"])
+def test_a_model_spread_over_what_there_is_gives_the_same_numbers(name):
+    model, spread = tiny.model(name), load(str(tiny.folder(name)), device="spread")
+    assert same(distributions(model, GAPS[:1])[0].cpu(), distributions(spread, GAPS[:1])[0].cpu())
+    for one, other in zip(model.score(SENTENCES), spread.score(SENTENCES), strict=True):
+        np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=TOLERANCE)
+
+
 # --- words ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,9 +1,14 @@
 """Whole sentences: numbers worked out by hand, real tiny models against plain sums, and scores that are kept."""
 
+import signal
+import time
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import tiny
+from test_store import run
 
 from lib import sentences
 from lib.errors import LitmusError
@@ -101,6 +106,13 @@ def test_pairs_by_hand():
 def test_case_1_and_2_a_tie_is_no_success():
     found = minimal_pairs(Told({"a b": [-2, -3], "b a": [-1, -4]}), pairs(("a b", "b a"), ("b a", "a b")))
     assert found["tie"].all() and (found["correct"] == 0).all() and found["scorable"].all()
+
+
+def test_case_48_margins_that_another_machine_could_turn_are_flagged():
+    known = {"a": [-1], "b": [-1.00005], "c": [-1.001]}
+    found = minimal_pairs(Told(known), pairs(("a", "b"), ("b", "a"), ("a", "c")))
+    assert found["near_tie"].tolist() == [True, True, False]
+    assert not found["tie"].any()
 
 
 def test_case_4_a_pair_of_one_sentence_is_unscorable():
@@ -244,6 +256,66 @@ def test_a_masked_method_is_part_of_the_key_and_a_start_token_is_not(tmp_path, m
     assert len(asked) == 2 and not np.allclose(one[0].log_probabilities, two[0].log_probabilities, atol=0.01)
     score(model, ["the zebra walk"], "never", masked_method="original", store=store)
     assert len(asked) == 2
+
+
+def test_case_63_a_state_that_is_carried_on_is_asked_in_order_and_nothing_is_kept(tmp_path):
+    class Carrying(Told):
+        identity = {"model": "told", "dtype": "float32", "start_state": "carry"}  # noqa: RUF012
+
+    model = Carrying(KNOWN)
+    for _ in range(2):
+        score(model, ["they run", "the cat run", "they run"], store=Store(model.identity, tmp_path))
+    assert model.asked == ["they run", "the cat run", "they run"] * 2
+
+
+class Slow(Told):
+    """It takes a moment for each chunk and writes down what it was asked, so that a killed process can be looked into."""
+
+    def __init__(self, note: Path):
+        super().__init__({text: [-1.0, -float(number)] for number, text in enumerate(MANY)})
+        self.note = note
+
+    def score(self, texts, start_token):
+        time.sleep(0.02)
+        with self.note.open("a") as file:
+            file.writelines(f"{text}\n" for text in texts)
+        return super().score(texts, start_token)
+
+
+MANY = [f"sentence {number}" for number in range(30 * sentences.CHUNK)]
+SCORER = """
+    import os
+    from test_sentences import MANY, Path, Slow, Store, score
+    os.environ["LITMUS_QUIET"] = "1"
+    print("ready", flush=True)
+    score(Slow(Path(sys.argv[2])), MANY, store=Store({"m": "1"}, Path(sys.argv[1])))
+"""
+
+
+def test_case_77_a_kill_at_any_moment_costs_a_chunk_at_most_and_no_sentence_is_kept_twice(tmp_path):
+    note = tmp_path / "asked"
+    for moment in (0.05, 0.3):
+        process = run(SCORER, tmp_path, note)
+        process.stdout.readline()
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    model, store = Slow(note), Store({"m": "1"}, tmp_path)
+    for _ in range(2):
+        found = score(model, MANY, store=store)
+        assert [scored.log_probabilities[1] for scored in found] == [-float(number) for number in range(len(MANY))]
+    lines = note.read_text().splitlines()
+    assert len(set(lines)) == len(MANY)
+    assert len(lines) - len(MANY) <= 2 * sentences.CHUNK  # each kill: the chunk that was asked and not yet kept
+
+
+def test_two_processes_score_the_same_sentences_at_once(tmp_path):
+    processes = [run(SCORER, tmp_path, tmp_path / str(number)) for number in range(2)]
+    for process in processes:
+        assert process.communicate(timeout=300) == ("ready\n", "")
+    model = Slow(tmp_path / "after")
+    score(model, MANY, store=Store({"m": "1"}, tmp_path))
+    assert not (tmp_path / "after").exists()
 
 
 def test_a_run_that_stops_goes_on_from_the_last_kept_chunk(tmp_path, monkeypatch):

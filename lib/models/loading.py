@@ -35,19 +35,22 @@ def load(
     """The model of that name, ready to fill and score.
 
     ``name`` is a bundled name, a name in ``data/models.csv``, a folder, the file of a recurrent checkpoint, or a hub id (then
-    ``revision`` counts). ``device`` ``auto`` takes a GPU where there is one. ``trust_remote_code`` runs code that comes with a
-    model: off unless asked for. ``start_state`` (see ``RecurrentModel``) and ``vocabulary``, the word list where it is not the
-    ``vocab.txt`` beside the weights, are for recurrent models only. Raises LitmusError for whatever cannot give scores that
-    mean something: an unknown name, a model of another kind, weights without a trained head, a tokenizer that does not fit.
+    ``revision`` counts). ``device`` ``auto`` takes a GPU where there is one; ``spread`` divides a large Hugging Face model
+    among all that there are. ``trust_remote_code`` runs code that comes with a model: off unless asked for. ``start_state``
+    (see ``RecurrentModel``) and ``vocabulary``, the word list where it is not the ``vocab.txt`` beside the weights, are for
+    recurrent models only. Raises LitmusError for whatever cannot give scores that mean something: an unknown name, a model of
+    another kind, weights without a trained head, a tokenizer that does not fit.
     """
     source = source_of(name)
-    found_device = device_of(device)
+    spread = device == "spread"
+    found_device = device_of("auto" if spread else device)
     if dtype not in DTYPES:
         raise LitmusError(f"'{dtype}' is no dtype that Litmus loads; choose one of {', '.join(DTYPES)}.")
     if checkpoint := checkpoints.find(source):
         words = Path(vocabulary).expanduser() if vocabulary else checkpoint.file.with_name("vocab.txt")
         return _recurrent(name, revision, checkpoint, words, start_state, found_device, DTYPES[dtype])
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
+    placing = {"device_map": "auto"} if spread else {}
     shown = name if source == name else f"{name} ({source})"
     with hushed():
         config = _told(shown, lambda: transformers.AutoConfig.from_pretrained(source, **options), "config.json")
@@ -58,13 +61,18 @@ def load(
         network, report = _told(
             shown,
             lambda: architecture.from_pretrained(
-                source, dtype=DTYPES[dtype], output_loading_info=True, ignore_mismatched_sizes=True, **options
+                source,
+                dtype=DTYPES[dtype],
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **options,
+                **placing,
             ),
             "config.json or weights",
         )  # mismatched sizes are refused below, in words
     _check_head(name, report)
     _check_tokenizer(name, family, network, tokenizer)
-    network = _told(name, lambda: network.eval().to(found_device))
+    network = _told(name, lambda: network.eval() if spread else network.eval().to(found_device))
     _check_outlook(name, family, network)
     return family(name=name, revision=revision, network=network, tokenizer=tokenizer)
 

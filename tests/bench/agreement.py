@@ -1,7 +1,7 @@
 """EW and MW of one context at the published cutoffs: ours against plain loops over lemmas, from the same logits.
 
 ``python -m tests.bench.agreement`` prints milliseconds a context, the ratio over interleaved runs, and whether all give
-the same numbers; ``--write`` puts that into ``tests/bench/RESULTS.md``.
+the same numbers; ``--write`` puts that into ``tests/bench/AGREEMENT.md``.
 
 Two loops, both of which sort the vocabulary once a context. ``plain_loop`` is what one writes for speed in NumPy: a loop
 over lemmas, all cutoffs at once. ``tuned_loop`` is the fastest that we could make of a loop over lemmas and cutoffs: ranks
@@ -26,7 +26,7 @@ from lib.metrics import PLURAL, by_cutoff
 from lib.models.protocol import Gap, Word
 from lib.scoring import CUTOFFS_BOTTOM, CUTOFFS_TOP, Fills, form_table, read_off, record
 
-RESULTS = Path(__file__).parent / "RESULTS.md"
+RESULTS = Path(__file__).parent / "AGREEMENT.md"
 VOCABULARY, VERBS, CONTEXTS, RUNS = 30_522, 835, 128, 7  # BERT's vocabulary; the verbs of the published list in it
 Scores = dict[str, np.ndarray]  # "EW", "MW" and "mass": shape (contexts, cutoffs), top cutoffs before bottom ones
 
