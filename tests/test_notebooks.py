@@ -15,7 +15,17 @@ from lib.models import bundled
 from lib.paths import NOTEBOOKS, REPORTS, ROOT
 
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
-SMALL = {"20_agreement": ["limit=6"], "21_systematic_or_likely": ["limit=6"], "30_inference": ["draws=2"]}
+SMALL = {
+    "10_scoring_choices": ["limit=2"], "20_agreement": ["limit=6"], "21_systematic_or_likely": ["limit=6"],
+    "24_blimp": ["limit=2"], "30_inference": ["draws=2"],
+}  # fmt: skip
+SAMPLED = {
+    "10_scoring_choices": "2 pairs per paradigm, drawn with seed 0",
+    "20_agreement": "6 pairs per construction, drawn with seed 0",
+    "21_systematic_or_likely": "6 pairs per construction, drawn with seed 0",
+    "23_coordination_tense": "6 pairs per pattern, drawn with seed 0",
+    "24_blimp": "2 pairs per paradigm, drawn with seed 0",
+}
 OWN_ITEMS = {**os.environ, "LITMUS_DATASETS": ""}
 
 
@@ -26,7 +36,7 @@ def run(*words, env=OWN_ITEMS):
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_as_a_plain_script(name, tmp_path):
     source = (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8").replace("limit = 320 ", "limit = 4 ")
-    source = source.replace("draws = 100 ", "draws = 2 ")
+    source = source.replace("draws = 100 ", "draws = 2 ").replace("limit = 10 ", "limit = 2 ")
     script = tmp_path / f"{name}.py"
     script.write_text(source, encoding="utf-8")
     done = run(script)
@@ -49,9 +59,7 @@ def test_leaves_results_that_say_all(name, model, tmp_path):
     wanted = {"model", "revision", "diagnostic", "item", "condition", "context", "scorable", "start_token", "dtype"}
     assert wanted <= set(items.columns)
     assert set(items["model"]) == {model}
-    assert result["data"]["sample"] == (
-        "6 pairs per construction, drawn with seed 0" if "limit=6" in SMALL.get(name, []) else "all"
-    )
+    assert result["data"]["sample"] == SAMPLED.get(name, "all")
 
 
 def test_published_items_are_used_when_they_are_there_and_the_page_says_so(datasets, tmp_path):
