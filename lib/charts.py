@@ -181,7 +181,7 @@ def grouped_intervals(
         ["mean", group, "value"], ascending=[False, True, False], kind="stable"
     )
     place = alt.Y("condition:N", sort=ranked["condition"].tolist(), title=None).axis(
-        labelLimit=300, labelPadding=8, domain=False, ticks=False
+        labelLimit=320, labelFontSize=11, labelPadding=8, domain=False, ticks=False
     )
     base = alt.Chart().encode(y=place, color=alt.value(BLUE))
     scale = alt.Scale(domain=[0, 1])
@@ -193,7 +193,7 @@ def grouped_intervals(
         layers.append(base.mark_point(shape="diamond", filled=False, size=60, strokeWidth=1.5, color=VERMILLION).encode(
             x="published:Q", color=alt.value(VERMILLION)))  # fmt: skip
         note += " Hollow diamond: published."
-    panel = alt.layer(*layers, data=data).properties(width=WIDTH, height=alt.Step(15))
+    panel = alt.layer(*layers, data=data).properties(width=360, height=alt.Step(15))
     header = alt.Header(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=3)
     words = description or (
         f"Dot plot of {value_title} with intervals for {_many(data, 'condition')} in {data[group].nunique()} groups. "
