@@ -396,3 +396,15 @@ def test_a_list_of_models_that_a_spreadsheet_saved(tmp_path, monkeypatch):
     content = f"name,source,family,revision,grid\nmine,{tiny.folder('gpt2')},causal,main,no\n"
     (tmp_path / "models.csv").write_text(content, encoding="utf-8-sig")
     assert load("mine").identity["weights"] == tiny.model("gpt2").identity["weights"]
+
+
+def test_a_start_state_is_checked_whatever_the_family():
+    assert "'warm' is no start state; choose one of eos, zero, carry" in refused(
+        tiny.folder("gpt2"), start_state="warm"
+    )
+
+
+def test_a_file_that_is_no_checkpoint_and_a_folder_without_anything_say_what_would_do(tmp_path):
+    (tmp_path / "notes.txt").write_text("")
+    assert "name the folder that holds config.json, or a .pt file" in refused(tmp_path / "notes.txt")
+    assert "no weights (.pt, .safetensors) with a vocab.txt beside them" in refused(tmp_path)

@@ -15,7 +15,7 @@ from lib.models import bundled, checkpoints
 from lib.models.causal import CausalModel
 from lib.models.hushed import hushed
 from lib.models.masked import MaskedModel
-from lib.models.recurrent import RecurrentModel, StartState
+from lib.models.recurrent import RecurrentModel, StartState, check_start_state
 from lib.paths import DATA
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -46,6 +46,7 @@ def load(
     found_device = device_of("auto" if spread else device)
     if dtype not in DTYPES:
         raise LitmusError(f"'{dtype}' is no dtype that Litmus loads; choose one of {', '.join(DTYPES)}.")
+    check_start_state(start_state)
     if checkpoint := checkpoints.find(source):
         words = Path(vocabulary).expanduser() if vocabulary else checkpoint.file.with_name("vocab.txt")
         return _recurrent(name, revision, checkpoint, words, start_state, found_device, DTYPES[dtype])

@@ -90,6 +90,12 @@ class RecurrentNetwork(nn.Module):
         }  # fmt: skip
 
 
+def check_start_state(start_state: str) -> None:
+    """Raises LitmusError for what is no start state."""
+    if start_state not in get_args(StartState):
+        raise LitmusError(f"'{start_state}' is no start state; choose one of {', '.join(get_args(StartState))}.")
+
+
 @dataclass(frozen=True)
 class RecurrentModel:
     """A recurrent network with its words. ``name`` and ``revision`` are as the person gave them.
@@ -113,10 +119,7 @@ class RecurrentModel:
     family = "recurrent"
 
     def __post_init__(self) -> None:
-        if self.start_state not in get_args(StartState):
-            raise LitmusError(
-                f"'{self.start_state}' is no start state; choose one of {', '.join(get_args(StartState))}."
-            )
+        check_start_state(self.start_state)
         if self.start_state != "zero" and END not in self.id_of:
             raise LitmusError(
                 f"The vocabulary of {self.name} has no {END}, which the start state '{self.start_state}' reads; choose 'zero'."
