@@ -177,6 +177,19 @@ def test_case_49_no_batch_is_larger_than_the_token_budget(either, monkeypatch):
     assert max(sizes) <= 40
 
 
+def test_case_49_a_batch_of_many_contexts_yields_few_distributions_at_a_time_and_a_large_vocabulary_has_small_batches(
+    monkeypatch,
+):
+    model = tiny.model("gpt2")
+    gaps = [Gap(f"The {one} {other}", "") for one in tiny.words(set()) for other in ("key", "keys", "table")]
+    batches = list(model.fill(gaps))
+    assert max(len(batch.rows) for batch in batches) <= 128 < len(gaps)
+    assert sorted(row for batch in batches for row in batch.rows) == list(range(len(gaps)))
+    assert model.budget == model.token_budget
+    monkeypatch.setattr(type(model), "vocabulary_size", 250_000)
+    assert model.budget == 2**26 // 250_000
+
+
 def test_case_30_an_empty_context_is_filled_by_masked_models_and_by_causal_ones_with_a_start_token():
     for name in tiny.MASKED:
         [found] = distributions(tiny.model(name), [Gap("", "")])

@@ -429,7 +429,7 @@ def test_the_loops_of_the_bench_and_ours_give_the_same_numbers(seed):
     found = agreement.as_arrays(agreement.ours(log_probabilities, *agreement.prepared(ids)))
     assert found["EW"].shape == (5, 19)
     assert 0 < np.isnan(found["EW"]).mean() < 1  # some contexts are invalid at some cutoffs
-    for loop in (agreement.plain_loop, agreement.tuned_loop):
+    for loop in (agreement.lemma_loop, agreement.plain_loop, agreement.tuned_loop):
         assert agreement.largest_difference(found, loop(log_probabilities.numpy(), ids)) < 1e-6
 
 

@@ -15,6 +15,7 @@ from lib.models.prefixes import Tree, pack, visible
 from lib.models.protocol import FilledBatch, Gap, StartToken, TargetPolicy, TokenScores, Word
 
 WIDTH = 128  # nodes of a tree: wide enough to share, narrow enough for attention to stay cheap
+LOGITS = 2**26  # of a batch: a quarter of a gigabyte in float32
 TEXTS = 4096  # continued texts that are laid out at once
 PROBE = [[5, 11, 7, 13, 6, 9], [5, 11, 7, 8, 6, 12, 10], [5, 8, 13], [4, 6, 12, 7, 9]]  # texts that share beginnings
 
@@ -150,7 +151,7 @@ class CausalModel(HuggingFaceModel):
     def packed(self, texts: Sequence[Sequence[int]]) -> tuple[list[Tree], list[tuple[int, list[int]]]]:
         """Texts as trees of shared beginnings (see ``prefixes.pack``); each alone where the network allows no sharing."""
         short = max(map(len, texts), default=0) <= self.window
-        return pack(texts, WIDTH if short and self.shares_beginnings else 0)
+        return pack(texts, min(WIDTH, self.budget) if short and self.shares_beginnings else 0)
 
     def inputs(self, rows: Sequence[Tree]) -> dict[str, Any]:
         """Trees as the network takes them; chains as any text, so that nothing depends on the mask where it need not."""
@@ -165,6 +166,11 @@ class CausalModel(HuggingFaceModel):
             ~seen, hidden
         )
         return inputs | {"position_ids": torch.tensor(depths, device=self.device)} | self.options
+
+    @property
+    def budget(self) -> int:
+        """How many tokens a batch may hold: every one can be read, so a large vocabulary leaves room for fewer."""
+        return min(self.token_budget, max(WIDTH, LOGITS // self.vocabulary_size))
 
     @cached_property
     def options(self) -> dict[str, Any]:

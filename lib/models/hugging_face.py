@@ -42,6 +42,11 @@ class HuggingFaceModel:
         return self.network.device
 
     @property
+    def budget(self) -> int:
+        """How many tokens a batch may hold."""
+        return self.token_budget
+
+    @property
     def vocabulary_size(self) -> int:
         return self.network.config.get_text_config().vocab_size
 
@@ -150,7 +155,7 @@ class HuggingFaceModel:
             total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet() or not task, leave=False
         ) as bar:
             while order:
-                size = max(1, self.token_budget // lengths[order[0]])
+                size = max(1, self.budget // lengths[order[0]])
                 batch, order = order[:size], order[size:]
                 yield batch
                 bar.update(len(batch))
@@ -169,10 +174,10 @@ class HuggingFaceModel:
         for picked, at, batch in self._read_batches(rows, readings, "gaps"):
             lines, line_of = np.unique(at, return_inverse=True)
             logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines)
-            found = torch.log_softmax(logits.float(), dim=-1)
-            if len(lines) < len(at) or (np.diff(line_of) != 1).any():
-                found = found[torch.as_tensor(line_of, device=found.device)]
-            yield FilledBatch([items[i] for i in picked], found, "")
+            for some in np.split(np.arange(len(picked)), range(LINES, len(picked), LINES)):
+                at_lines = torch.as_tensor(line_of[some], device=logits.device)
+                found = torch.log_softmax(logits[at_lines].float(), dim=-1)
+                yield FilledBatch([items[i] for i in picked[some]], found, "")
 
     def log_probabilities(self, rows: Sequence[Any], readings: np.ndarray) -> np.ndarray:
         """The log-probability of one token at one position of an input row, for each of ``readings`` (row, position, token).

@@ -3,10 +3,11 @@
 ``python -m tests.bench.agreement`` prints milliseconds a context, the ratio over interleaved runs, and whether all give
 the same numbers; ``--write`` puts that into ``tests/bench/AGREEMENT.md``.
 
-Two loops, both of which sort the vocabulary once a context. ``plain_loop`` is what one writes for speed in NumPy: a loop
+Three loops, all of which sort the vocabulary once a context. ``lemma_loop`` is what one writes first, and what the published
+code does: for each cutoff a loop over lemmas with NumPy numbers. ``plain_loop`` is what one writes for speed in NumPy: a loop
 over lemmas, all cutoffs at once. ``tuned_loop`` is the fastest that we could make of a loop over lemmas and cutoffs: ranks
-and probabilities are plain Python numbers before it begins, and nothing is done for a lemma that lies outside. The claim
-of ten times is made against the first; the second is there so that nobody has to take our word for it.
+and probabilities are plain Python numbers before it begins, and nothing is done for a lemma that lies outside. The claims
+are fifty times against the first and ten times against the second; the third is there so that nobody has to take our word.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from lib.models.protocol import Gap, Word
 from lib.scoring import CUTOFFS_BOTTOM, CUTOFFS_TOP, Fills, form_table, read_off, record
 
 RESULTS = Path(__file__).parent / "AGREEMENT.md"
-VOCABULARY, VERBS, CONTEXTS, RUNS = 30_522, 835, 128, 7  # BERT's vocabulary; the verbs of the published list in it
+VOCABULARY, VERBS, CONTEXTS, RUNS = 30_522, 835, 32, 5  # BERT's vocabulary; the verbs of the published list in it
 Scores = dict[str, np.ndarray]  # "EW", "MW" and "mass": shape (contexts, cutoffs), top cutoffs before bottom ones
 
 
@@ -78,6 +79,11 @@ def tuned_loop(log_probabilities: np.ndarray, ids: np.ndarray) -> Scores:
     return _by_context(log_probabilities, ids, _over_lemmas_and_cutoffs)
 
 
+def lemma_loop(log_probabilities: np.ndarray, ids: np.ndarray) -> Scores:
+    """The same, for each cutoff a loop over lemmas with NumPy numbers."""
+    return _by_context(log_probabilities, ids, _for_each_cutoff)
+
+
 def _by_context(log_probabilities: np.ndarray, ids: np.ndarray, loop: Callable) -> Scores:
     rows = [_one_context(row, ids, loop) for row in log_probabilities]
     return {name: np.array([row[i] for row in rows]) for i, name in enumerate(("EW", "MW", "mass"))}
@@ -111,6 +117,29 @@ def _prefixes(mass: np.ndarray, cutoffs: tuple[float, ...]) -> tuple[list[int], 
         items.append(at + 1)
         shares.append(float((cutoff - without) / (mass[at] - without)) if mass[at] > without else 1.0)
     return items, shares
+
+
+def _for_each_cutoff(rights, wrongs, p_rights, p_wrongs, ends, either) -> tuple[list, list, list]:
+    places, probabilities = np.array([rights, wrongs]), np.array([p_rights, p_wrongs])
+    ew, mw, masses = [], [], []
+    for end in ends:
+        wins, right_mass, wrong_mass, mass = [], 0.0, 0.0, 0.0
+        for lemma in range(places.shape[1]):
+            right_inside, wrong_inside = places[0, lemma] <= end, places[1, lemma] <= end
+            if not either:
+                right_inside = wrong_inside = right_inside and wrong_inside
+            p_right, p_wrong = probabilities[0, lemma], probabilities[1, lemma]
+            if right_inside or wrong_inside:
+                wins.append(p_right > p_wrong)
+                mass += p_right + p_wrong
+            if right_inside:
+                right_mass += p_right
+            if wrong_inside:
+                wrong_mass += p_wrong
+        ew.append(float(np.mean(wins)) if wins else None)
+        mw.append(float(right_mass / (right_mass + wrong_mass)) if right_mass + wrong_mass else None)
+        masses.append(float(mass))
+    return ew, mw, masses
 
 
 def _over_lemmas(rights, wrongs, p_rights, p_wrongs, ends, either) -> tuple[list, list, list]:
@@ -180,17 +209,18 @@ def measured(contexts: int = CONTEXTS, runs: int = RUNS) -> dict[str, object]:
     log_probabilities, ready = torch.log_softmax(logits, dim=1), prepared(ids)
     works = {
         "ours": lambda: ours(log_probabilities, *ready),
+        "lemma": lambda: lemma_loop(log_probabilities.numpy(), ids),
         "plain": lambda: plain_loop(log_probabilities.numpy(), ids),
         "tuned": lambda: tuned_loop(log_probabilities.numpy(), ids),
     }
     reference = as_arrays(works["ours"]())  # and warm
-    difference = max(largest_difference(reference, works[name]()) for name in ("plain", "tuned"))
+    difference = max(largest_difference(reference, works[name]()) for name in ("lemma", "plain", "tuned"))
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(runs):
         for name, work in works.items():
-            start = time.perf_counter()
+            start = time.process_time()  # robust against what else the machine does
             work()
-            times[name].append(1000 * (time.perf_counter() - start) / contexts)
+            times[name].append(1000 * (time.process_time() - start) / contexts)
     return {name: np.array(values) for name, values in times.items()} | {"difference": difference}
 
 
@@ -206,9 +236,10 @@ def told(found: dict) -> str:
 {VERBS} verbs, {VOCABULARY:,} vocabulary items, {len(CUTOFFS_TOP)} top and {len(CUTOFFS_BOTTOM)} bottom cutoffs, \
 {CONTEXTS} contexts, {len(found["ours"])} interleaved runs; median (least to most).
 
-| | milliseconds a context | times ours |
+| | processor milliseconds a context | times ours |
 |---|---|---|
 | ours (`read_off`, `by_cutoff`) | {spread(found["ours"])} | |
+| for each cutoff a loop over lemmas (NumPy numbers) | {spread(found["lemma"])} | {spread(found["lemma"] / found["ours"])} |
 | plain loop over lemmas, all cutoffs at once (NumPy) | {spread(found["plain"])} | {spread(found["plain"] / found["ours"])} |
 | the fastest loop that we could write (Python numbers) | {spread(found["tuned"])} | {spread(found["tuned"] / found["ours"])} |
 
@@ -236,8 +267,16 @@ def main() -> int:
     print(page)
     if asked.write:
         RESULTS.write_text(page, encoding="utf-8")
-    if found["difference"] > 1e-6 or np.median(found["plain"]) > 120 or np.median(found["plain"] / found["ours"]) < 10:
-        print("Not as it should be: same numbers, a plain loop under 120 ms, ten times as fast.", file=sys.stderr)
+    if (
+        found["difference"] > 1e-6
+        or np.median(found["plain"]) > 120
+        or np.median(found["plain"] / found["ours"]) < 10
+        or np.median(found["lemma"] / found["ours"]) < 50
+    ):
+        print(
+            "Not as it should be: same numbers, a plain loop under 120 ms, ten and fifty times as fast.",
+            file=sys.stderr,
+        )
         return 1
     return 0
 
