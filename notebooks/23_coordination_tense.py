@@ -38,7 +38,7 @@ start_state = "eos"  # of recurrent models: "eos" or "zero"
 items = []  # files of pairs in any of the three formats; [] = our own, made from templates
 limit = 6  # pairs per pattern, the same choices of words in all; 0 = all
 seed = 0
-start_token = "auto"  # of causal models, for sentences: "never", "auto", "always"
+start_token = "auto"  # of causal models, for both judgements: "never", "auto", "always"
 masked_method = "within_word_l2r"  # of masked models, for sentences: or "original"
 reduction = "sum"  # of a sentence's log-probabilities: or "mean"
 target_policy = "single_token"  # which forms can be scored at the target
@@ -78,13 +78,13 @@ example[["pattern", "sentence_good", "sentence_bad"]].set_index("pattern")
 
 # %% [markdown]
 # By hand. At the **target**: the log-probability of *did* minus that of *will*, at the gap. As **sentences**: the sum of all words'
-# log-probabilities, right sentence minus wrong one. Over zero means right.
+# log-probabilities, right sentence minus wrong one. Over zero means right. The start token is the same in both, so that they differ in one thing only.
 
 # %%
 by_hand = []
 ids = [lm.word(form, "middle").ids[0] for form in ("did", "will")]
 for row in example.itertuples():
-    [batch] = lm.fill([Gap(row.left, row.right)], "never")
+    [batch] = lm.fill([Gap(row.left, row.right)], start_token)
     did, will = batch.log_probabilities[0, ids].tolist()
     method = {"method": masked_method} if lm.family == "masked" else {}
     good, bad = lm.score([row.sentence_good, row.sentence_bad], start_token, **method)
@@ -98,8 +98,8 @@ pd.DataFrame(by_hand, columns=["at the target", "whole sentence"], index=example
 # %%
 words = evaluate.by_word(lm, example, start_token, masked_method, store)
 last = words[words["item"] == "last"].pivot(index="position", columns="which", values="log_probability")
-last["difference"] = last["good"] - last["bad"]
-last.assign(word=example["sentence_good"].iloc[1].split()).set_index("word").round(2)
+last = last[["good", "bad"]].assign(difference=last["good"] - last["bad"], word=example["sentence_good"].iloc[1].split())
+last.set_index("word").rename_axis(columns=None).round(2)
 
 # %% [markdown]
 # ## Before you go on
@@ -110,20 +110,16 @@ last.assign(word=example["sentence_good"].iloc[1].split()).set_index("word").rou
 # %% [markdown]
 # ## The items
 #
-# Templates filled from a lexicon that you can edit. Here is one choice of words for the tenses: the verb phrase that is right beside one adverb is
-# wrong beside the other. In the `will` patterns more than one word differs, so there is no single target.
+# Templates filled from a lexicon that you can edit; here is one choice of words for each. **Coordination**: joined by *and*, two singular nouns are a
+# plural subject; in the long patterns a clause follows each noun. **Tense**: what is right beside one adverb is wrong beside the other, and the
+# adverb stands first (as here) or last. In the `will` patterns more than one word differs, so there is no single target.
 
 # %%
 lexicon = read_lexicon(DATA / "lexicon")
-made = pd.DataFrame(sentence_templates.sentence_pairs(lexicon, "tense", 12, seed))
-made[made["pattern"].str.endswith("first")].set_index("pattern")
-
-# %% [markdown]
-# Coordinated subjects: joined by *and*, two singular nouns are a plural subject. In the long patterns a clause follows each noun.
-
-# %%
-made = pd.DataFrame(sentence_templates.sentence_pairs(lexicon, "coordination", 8, seed))
-made[made["pattern"].str.endswith("_singular")].set_index("pattern")
+patterns = {kind: len(sentence_templates.MAKERS[kind][1]) for kind in ("coordination", "tense")}
+made = [sentence_templates.sentence_pairs(lexicon, kind, number, seed) for kind, number in patterns.items()]
+made = pd.DataFrame([*made[0], *made[1]])
+made[made["pattern"].str.endswith(("_singular", "_first"))].set_index("pattern")
 
 # %% [markdown]
 # The files hold forty choices of words each. `limit` draws some, the same in every pattern, so that patterns never differ in their words.
@@ -131,6 +127,7 @@ made[made["pattern"].str.endswith("_singular")].set_index("pattern")
 # %%
 files = [Path(path) for path in items] or [DATA / "items" / kind / f"{kind}.tab" for kind in ("coordination", "tense")]
 every = pd.concat([formats.read(path) for path in files], ignore_index=True)
+every["item"] = every["file"] + ":" + every["item"]
 pairs = evaluate.sampled(every, limit, seed).reset_index(drop=True)
 parts = pairs["pattern"].str.split("_")
 kinds = [pairs["pattern"].isin(sentence_templates.MAKERS[kind][1]) for kind in ("coordination", "tense")]
@@ -147,19 +144,17 @@ Markdown(f"Data: **{data['name']}**, {len(pairs):,} pairs of {pairs['pattern'].n
 # %% [markdown]
 # ## Scores
 #
-# Both judgements on every pair; the example's are equal to the hand's.
+# Both judgements on every pair; the example's are equal to the hand's. Below: what cannot be judged, and why. At the target these are
+# pairs that differ in several words, and forms that are not one item of the vocabulary.
 
 # %%
 at_target = "masked-target" if lm.family == "masked" else "target-word"
 options = {"start_token": start_token, "masked_method": masked_method, "reduction": reduction, "store": store}
 whole = evaluate.evaluate(lm, pairs, "whole-sentence", **options)
-target = evaluate.evaluate(lm, pairs, at_target, target_policy=target_policy, store=store)
+target = evaluate.evaluate(lm, pairs, at_target, start_token, target_policy, store=store)
 again = evaluate.evaluate(lm, example, "whole-sentence", **options | {"reduction": "sum"})["margin"]
-at_gap = evaluate.evaluate(lm, example, at_target, store=store)["margin"]
+at_gap = evaluate.evaluate(lm, example, at_target, start_token, store=store)["margin"]
 np.testing.assert_allclose(np.column_stack([at_gap, again]), by_hand, atol=1e-3)
-
-# %% [markdown]
-# What cannot be judged, and why: at the target, pairs that differ in several words, and forms that are not one item of the vocabulary.
 
 # %%
 judged = pd.concat({"at the target": target, "whole sentence": whole}, names=["judged"]).reset_index("judged")
@@ -170,19 +165,18 @@ reasons.groupby(["judged", "reason"], sort=False).size().rename("pairs").to_fram
 # ## Result
 #
 # The share of pairs in which the right form, or the right sentence, is more probable, with its 95 % interval. Chance is half.
+# Then by pattern: in coordination the names say the number of the first and of the second noun; in tense what is compared, which tense is
+# right, and where the adverb stands.
 
 # %%
 summary = evaluate.summary(judged, ["group", "judged"]).rename(columns={"group": "condition"})
 summary["metric"] = summary["judged"]
 charts.intervals(summary[summary["scored"] > 0], value_title="share right")
 
-# %% [markdown]
-# The same by pattern. In coordination the names say the number of the first and of the second noun; in tense what is compared, which tense is
-# right, and where the adverb stands.
-
 # %%
 by_pattern = evaluate.summary(judged, ["pattern", "judged"])
-by_pattern.pivot(index="pattern", columns="judged", values="value").reindex(pairs["pattern"].unique()).round(2)
+shown = by_pattern.pivot(index="pattern", columns="judged", values="value").reindex(pairs["pattern"].unique()).round(2)
+shown.astype(object).where(shown.notna(), "n/a").rename_axis(columns=None)
 
 # %% [markdown]
 # ## When do they disagree?
@@ -201,12 +195,12 @@ word, sentence = compared["x"] > 0, compared["y"] > 0
 verdicts = ["both right", "only the target", "only the sentence", "both wrong"]
 verdict = np.select([word & sentence, word, sentence], verdicts[:3], verdicts[3])
 table = pd.crosstab(compared["group"], verdict).reindex(columns=verdicts, fill_value=0)
-table.reindex(compared["group"].unique())
+table.rename_axis(columns=None).reindex(compared["group"].unique())
 
 # %%
-different = table[verdicts[1:3]].sum(axis=1) / table.sum(axis=1)
-Markdown(f"They disagree over **{table[verdicts[1:3]].to_numpy().sum()} of {len(compared)}** pairs: most in *{different.idxmax()}* "
-         f"({different.max():.0%}), least in *{different.idxmin()}* ({different.min():.0%}).")  # fmt: skip
+different = (table[verdicts[1:3]].sum(axis=1) / table.sum(axis=1)).sort_values()
+Markdown(f"They disagree over **{(word != sentence).sum()} of {len(compared)}** pairs that both can judge: "
+         + ", ".join(f"{share:.0%} in *{group}*" for group, share in different.items()) + ".")  # fmt: skip
 
 # %% [markdown]
 # ## Where the evidence lies
@@ -223,7 +217,7 @@ place = np.sign(distance).map(dict(zip((-1, 0, 1), places, strict=True)))
 signed = words["log_probability"] * words["which"].map({"good": 1, "bad": -1})
 sums = signed.groupby([words["item"], place]).sum().unstack()
 of_group = sums.groupby(one_word.set_index("item")["group"]).mean()
-of_group.reindex(index=one_word["group"].unique(), columns=places).round(2)
+of_group.reindex(index=one_word["group"].unique(), columns=places).round(2) + 0.0
 
 # %% [markdown]
 # ## How long a sentence is
@@ -237,7 +231,7 @@ lengths = {}
 for name in ("sum", "mean") if len(uneven) else ():
     of_name = evaluate.evaluate(lm, uneven, "whole-sentence", **options | {"reduction": name})
     lengths[name] = evaluate.summary(of_name).set_index("pattern")["value"]
-pd.DataFrame(lengths).round(2)
+pd.DataFrame(lengths).round(2) if lengths else Markdown("All pairs here differ in one word.")
 
 # %% [markdown]
 # ## Beside published values
@@ -248,7 +242,7 @@ pd.DataFrame(lengths).round(2)
 # %%
 newman = pd.read_csv(DATA / "reference" / "newman2021.csv")
 nearest = newman[(newman["metric"] == "TSE") & newman["template"].isin(["Simple", "VP coordination"])]
-nearest.pivot(index="template", columns="model", values="value")
+nearest.pivot(index="template", columns="model", values="value").rename_axis(columns=None)
 
 # %% [markdown]
 # ## A control
@@ -268,7 +262,7 @@ charts.intervals(control, value_title="share for the form that is right in full"
 # %%
 full, left = same["correct"].mean(), without["correct"].mean()
 Markdown(f"Over these patterns the right sentence is preferred in **{full:.0%}** of the pairs, and in {left:.0%} without the evidence: "
-         f"a difference of {full - left:.2f} that the evidence makes.")  # fmt: skip
+         f"a difference of {full - left:.2f} that the evidence makes." if len(bare) else "No evidence to take away.")  # fmt: skip
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -293,8 +287,8 @@ disagree[["sentence_good", "good", "bad", "at the target", "whole sentence"]].ro
 provenance = results.provenance("23_coordination_tense", globals(), lm, store)
 overall = evaluate.summary(whole.assign(all="all"), ["all"]).iloc[0]
 rows = judged.assign(condition=judged["pattern"], context=judged["left"], candidate=judged["good"])
-choices = {name: whole[name].iloc[0] for name in ("start_token", "start_state", "masked_method", "reduction", "dtype")}
-choices |= {"target_policy": target_policy}
+names = ("start_token", "start_state", "masked_method", "reduction", "dtype")
+choices = {name: whole[name].iloc[0] for name in names} | {"target_policy": target_policy}
 saved = results.write(
     out, notebook="23_coordination_tense", title="Coordination and tense: one word or the whole sentence?", items=rows,
     summary=pd.concat([summary, control]), headline={"metric": "whole sentence", **overall[["value", "low", "high", "n", "coverage"]]},
