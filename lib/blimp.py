@@ -163,6 +163,18 @@ def reference() -> pd.DataFrame:
     return wide[["people", *MODELS]].rename_axis(columns=None)
 
 
+def check_order(model: LanguageModel) -> None:
+    """Raise LitmusError for a recurrent model that carries its state from one sentence to the next.
+
+    The judgement on a pair must not depend on the pairs before it.
+    """
+    if model.identity.get("start_state") == "carry":
+        raise LitmusError(
+            f"{model.name} was loaded with the start state 'carry', by which each sentence depends on the ones before it; "
+            "choose 'eos' or 'zero' for minimal pairs."
+        )
+
+
 def longer(pairs: pd.DataFrame, unit: Literal["words", "tokens"]) -> pd.Series:
     """Which sentence of each pair is the longer one: ``good``, ``bad`` or ``neither``, in ``words`` or in ``tokens``."""
     difference = pairs[f"{unit}_good"] - pairs[f"{unit}_bad"]

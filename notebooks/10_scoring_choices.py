@@ -59,6 +59,7 @@ from lib.store import Store
 
 charts.use_theme()
 lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
+blimp.check_order(lm)
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -259,9 +260,8 @@ backwards = pairs.iloc[::-1].head(60)
 once_more = sentences.minimal_pairs(lm, backwards, start_token, masked_method, reduction)
 difference = (once_more["margin"] - base.loc[backwards.index, "margin"]).abs().max()
 turns = (once_more["correct"] != base.loc[backwards.index, "correct"])[once_more["scorable"]].sum()
-close = (base["margin"].abs() < 1e-4).sum()
 Markdown(f"Of {len(backwards)} pairs scored again {turns} turn; the largest difference of a margin is {difference:.1e}. "
-         f"{close} of {len(base)} margins are smaller than 0.0001, the difference that another machine may make.")  # fmt: skip
+         f"{base['near_tie'].sum()} of {len(base)} margins are smaller than 0.0001, the difference that another machine may make.")  # fmt: skip
 
 # %% [markdown]
 # ## Where it goes wrong

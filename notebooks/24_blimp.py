@@ -57,6 +57,7 @@ from lib.store import Store
 
 charts.use_theme()
 lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
+blimp.check_order(lm)
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -129,9 +130,8 @@ metrics.check_scored(scored)
 reasons = ", ".join(f"{n} {why}" for why, n in scored.loc[~scored["scorable"], "reason"].value_counts().items())
 
 # %%
-close = (scored["margin"].abs() < 1e-4).sum()
 Markdown(f"{blimp.surprisal_check(scored, lm.vocabulary_size)} Scored: {scored['scorable'].sum():,} of {len(scored):,} pairs"
-         f"{f' (not: {reasons})' if reasons else ''}; {scored['tie'].sum()} ties; {close} pairs closer than 0.0001, which another machine might judge otherwise.")  # fmt: skip
+         f"{f' (not: {reasons})' if reasons else ''}; {scored['tie'].sum()} ties; {scored['near_tie'].sum()} pairs closer than 0.0001, which another machine might judge otherwise.")  # fmt: skip
 
 # %% [markdown]
 # ## Result

@@ -297,3 +297,11 @@ def test_charts_of_paradigms_and_of_turned_judgements_draw_what_the_table_says()
     chart = charts.flips(turned).to_dict()
     [rows] = chart["datasets"].values()
     assert [row["signed"] for row in rows] == [-3, 1] and "m: 1 become right, 3 wrong." in chart["description"]
+
+
+def test_a_state_that_is_carried_from_pair_to_pair_is_refused():
+    model = Scorer({})
+    blimp.check_order(model)
+    model.identity = model.identity | {"start_state": "carry"}
+    with pytest.raises(LitmusError, match="choose 'eos' or 'zero'"):
+        blimp.check_order(model)
