@@ -5,6 +5,7 @@ what is missing or stale. What makes a result stale is decided here by content: 
 notebook carries the mark of the same sources, items, model and settings.
 """
 
+import ast
 import csv
 import fcntl
 import functools
@@ -28,9 +29,7 @@ from lib.errors import LitmusError
 from lib.paths import DATA, ROOT
 from lib.say import did_you_mean, short, shown
 
-# Of lib: what a result is made by. Anything more would run everything again for a change that shows nowhere.
-MAKERS = ("models/**/*.py", "scoring.py", "*metrics.py", "*items.py", "cloze_answers.py", "perturb.py", "stats.py",
-          "results.py", "charts.py")  # fmt: skip
+RUNNERS = {"run", "grid", "report", "experiments"}  # of lib: they carry results about and decide none
 INDEX = "90_compare_models"
 COLUMNS = ("name", "source", "family", "revision", "grid", "parameters_millions", "disk_megabytes", "memory_megabytes",
            "licence", "note")  # fmt: skip
@@ -83,6 +82,7 @@ def jobs(
             every = dict.fromkeys(name for parameters in known.values() for name in parameters)
             raise LitmusError(f"no notebook of the grid has the parameter {shown(name)}{did_you_mean(name, every)}.")
     common = digest(_sources(root))
+    code = {path: digest(code_behind(path)) for path in chosen}
     data = functools.cache(lambda datasets: digest(_published(root, datasets)))
     grid = []
     for model in names:
@@ -90,7 +90,15 @@ def jobs(
             wanted = {name: value for name, value in given.items() if name in parameters}
             values = parameters | run.check_parameters(parameters, wanted)
             row = known_models.get(model)
-            content: list[Path | str] = [common, data(values.get("datasets", "")), path, *_named(root, values)]
+            content: list[Path | str] = [
+                common,
+                code[path],
+                data(values.get("datasets", "")),
+                path,
+                *_named(root, values),
+            ]
+            if row and row["source"] == "bundled":
+                content += sorted(file for file in (DATA / "models" / model).glob("*") if file.is_file())
             weights = _folder_state(root / os.path.expanduser(row["source"] if row else model))
             grid.append(
                 Job(
@@ -176,10 +184,42 @@ def _within(path: Path, root: Path) -> Path:
 
 
 def _sources(root: Path) -> list[Path]:
-    """What makes every result stale: code that scores, measures and draws, items, verbs."""
-    code = [path for pattern in MAKERS for path in sorted((ROOT / "lib").glob(pattern))]
-    items = sorted(path for path in (root / "data" / "items").rglob("*") if path.is_file())
-    return [*code, *items, root / "data" / "verbs.csv"]
+    """Data that makes every result stale: items, lexicon, published numbers, verbs."""
+    folders = [root / "data" / name for name in ("items", "lexicon", "reference")]
+    files = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return [*files, root / "data" / "verbs.csv"]
+
+
+def code_behind(notebook: Path) -> list[Path]:
+    """The files of ``lib`` that a notebook imports, itself or through others, but for those that only carry results about.
+
+    A family of models may be imported only when it is needed, so that all of ``lib/models`` counts as soon as any of it does.
+    """
+    seen: dict[Path, None] = {}
+    queue = [notebook]
+    while queue:
+        for name in _imported(queue.pop()):
+            folder = ROOT / Path(*name.split(".")[:2])
+            found = sorted(folder.glob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+            if folder.name not in RUNNERS:
+                queue += [path for path in found if path.is_file() and path not in seen]
+                seen |= dict.fromkeys(path for path in found if path.is_file())
+    return sorted(seen)
+
+
+def _imported(file: Path) -> Iterator[str]:
+    """Names of the parts of ``lib`` that a file imports, at the top or later; of a notebook that is broken none."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    except SyntaxError:
+        return
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module == "lib":
+            yield from (f"lib.{name.name}" for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("lib."):
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name.startswith("lib."))
 
 
 def _published(root: Path, datasets: str) -> list[Path]:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from lib import grid, published
 from lib.errors import LitmusError
+from lib.paths import NOTEBOOKS, ROOT
 
 HEADER = """\
 # ---
@@ -197,6 +198,14 @@ def test_the_mark_follows_content_and_nothing_else(root):
     assert not changed("notebooks/11_other.py", "# 11_other", "# A better title")
     assert not changed("data/models.csv", "other,org/other", "other,org/elsewhere")
     assert mark(limit=5) != mark(limit=6) != mark()
+
+
+def test_a_result_is_stale_when_code_behind_its_notebook_changes_and_not_for_other_code():
+    """What is imported through others counts, and all families of models; what only runs notebooks does not."""
+    agreement = {path.relative_to(ROOT / "lib").as_posix() for path in grid.code_behind(NOTEBOOKS / "20_agreement.py")}
+    assert {"scoring.py", "metrics.py", "stats.py", "charts.py", "models/masked.py", "models/recurrent.py"} <= agreement
+    assert not {"run.py", "grid.py", "report.py", "perturb.py", "cloze_metrics.py"} & agreement
+    assert "perturb.py" in {path.name for path in grid.code_behind(NOTEBOOKS / "30_inference.py")}
 
 
 def test_the_mark_of_a_model_in_a_folder_follows_its_files(root, tmp_path):
