@@ -176,7 +176,7 @@ charts.intervals(summary[summary["scored"] > 0], value_title="share right")
 # %%
 by_pattern = evaluate.summary(judged, ["pattern", "judged"])
 shown = by_pattern.pivot(index="pattern", columns="judged", values="value").reindex(pairs["pattern"].unique()).round(2)
-shown.astype(object).where(shown.notna(), "n/a").rename_axis(columns=None)
+shown.astype(object).where(shown.notna(), "n/a")
 
 # %% [markdown]
 # ## When do they disagree?
@@ -207,6 +207,7 @@ Markdown(f"They disagree over **{(word != sentence).sum()} of {len(compared)}** 
 #
 # The margin of a sentence is a sum over its words. Split at the target: what comes before it, the target itself, and what comes after. A model
 # that reads from left to right gives nothing before the target (both sentences are the same there), and after it whatever the right context says of the choice.
+# A masked model is asked about each word with all others around it, so the words before the target judge it too.
 
 # %%
 one_word = pairs[pairs["good"] != ""]
