@@ -240,8 +240,9 @@ def _named(root: Path, values: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def _folder_state(model: Path) -> list[Any]:
-    """Names, sizes and times of change of a model's files where it is a folder: its weights are too large to read."""
-    files = sorted(model.iterdir()) if os.path.isdir(model) else []  # Path.is_dir raises for a name that is too long
+    """Names, sizes and times of change of a model's files, where it is a folder or a file: weights are too large to read."""
+    file = os.path.isfile(model)  # Path.is_file raises for a name that is too long
+    files = [model] if file else sorted(model.iterdir()) if os.path.isdir(model) else []
     return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
@@ -440,7 +441,7 @@ def main(
         known, names = listed(root), _words(models, "--models")
         choice: dict[str, Any] = {
             "models": [
-                name if name in known or not os.path.isdir(name) else str(Path(name).resolve()) for name in names
+                name if name in known or not os.path.exists(name) else str(Path(name).resolve()) for name in names
             ],
             "notebooks": _words(notebooks, "--notebooks"),
             "limit": limit,

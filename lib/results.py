@@ -33,12 +33,12 @@ PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pandas", "scipy", "
 def safe_name(model: str) -> str:
     """A model's name as a folder name: ``gpt2``, ``org--name``; a path by its last two parts and a digest of the whole.
 
-    A name is a path where it cannot be a hub id, or where it has a slash and a folder lies there: as in loading a model.
+    A name is a path where it cannot be a hub id, or where it has a slash and something lies there: as in loading a model.
     """
     parts = [part for part in re.split(r"[/\\]", model) if part not in ("", ".", "..")]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts[-2:])).strip(".-") or "model"
     unchanged = name == model.replace("/", "--")
-    if unchanged and HUB_ID.fullmatch(model) and not ("/" in model and os.path.isdir(model)):
+    if unchanged and HUB_ID.fullmatch(model) and not ("/" in model and os.path.exists(model)):
         return name
     return f"{name}--{hashlib.sha256(os.path.abspath(model).encode()).hexdigest()[:8]}"
 

@@ -217,6 +217,15 @@ def test_the_mark_of_a_model_in_a_folder_follows_its_files(root, tmp_path):
     assert grid.jobs(root, models=[str(weights.parent)])[0].mark != before
 
 
+def test_the_mark_of_a_model_in_one_file_follows_it(root, tmp_path):
+    checkpoint = tmp_path / "model.pt"
+    marks = set()
+    for content in ("one", "longer"):
+        checkpoint.write_text(content)
+        marks.add(grid.jobs(root, models=[str(checkpoint)])[0].mark)
+    assert len(marks) == 2
+
+
 def test_the_mark_follows_a_listed_models_folder(root, tmp_path):
     weights = root / "trained here" / "model.safetensors"
     weights.parent.mkdir()

@@ -201,6 +201,13 @@ def test_one_folder_has_one_name_however_it_is_written(tmp_path, monkeypatch):
     assert results.safe_name("models/mine") == "models--mine"  # no such folder here: the hub's
 
 
+def test_a_checkpoint_file_is_no_hub_id(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.pt").touch()
+    assert results.safe_name("mine/model.pt").startswith("mine--model.pt--")
+
+
 @given(st.text(min_size=1).filter(lambda name: "\0" not in name))
 def test_any_name_is_one_plain_folder_name(name):
     safe = results.safe_name(name)
