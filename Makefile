@@ -50,8 +50,11 @@ data: $(READY) ## the published data sets into data/published (FROM=folder for a
 pairs: $(READY) ## the .ipynb of every notebook from its .py
 	$(PY) -m lib.pairs
 
-items: $(READY) ## our agreement items from the lexicon
+items: $(READY) ## our generated items from the lexicon
 	$(PY) -m lib.templates agreement --out data/items/agreement
+	$(PY) -m lib.templates coordination --out data/items/coordination/coordination.tab
+	$(PY) -m lib.templates tense --out data/items/tense/tense.tab
+	$(PY) -m lib.templates long-distance --out data/items/long_distance/long_distance.tab
 
 models: $(READY) ## the bundled models, trained again (hours; stop it as you like, it goes on where it stopped)
 	$(PY) -m lib.train books
