@@ -22,6 +22,7 @@ from lib.store import Store, code_version, digest
 Reduction = Literal["sum", "mean"]
 Unknown = Literal["refuse", "leave_out"]
 NEAR = 1e-4  # nats: what batches, threads and machines can change in float32
+PAIRS = 2048  # whose tokens are held at once, so that memory does not grow with the table
 CHUNK = 256  # sentences after which scores are kept: what a kill can cost
 
 
@@ -107,10 +108,12 @@ def minimal_pairs(
     An unknown token has no score. Where both sentences hold the same ones, all others are compared; where they do not,
     the pair is unscorable.
     """
-    good, bad = table["good"].tolist(), table["bad"].tolist()
-    both = [sentence for pair in zip(good, bad, strict=True) for sentence in pair]
-    scores = score(model, both, start_token, masked_method, store)
-    rows = [judged(first, second, reduction) for first, second in zip(scores[::2], scores[1::2], strict=True)]
+    rows = []
+    for start in range(0, len(table), PAIRS):
+        some = table.iloc[start : start + PAIRS]
+        both = [sentence for pair in zip(some["good"], some["bad"], strict=True) for sentence in pair]
+        scores = score(model, both, start_token, masked_method, store)
+        rows += [judged(first, second, reduction) for first, second in zip(scores[::2], scores[1::2], strict=True)]
     found = pd.DataFrame(rows, columns=list(JUDGEMENT), index=table.index).astype(JUDGEMENT)
     return table.assign(**found, **choices(model, start_token, masked_method, reduction))
 

@@ -155,7 +155,10 @@ class HuggingFaceModel:
             total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet() or not task, leave=False
         ) as bar:
             while order:
-                size = max(1, self.budget // lengths[order[0]])
+                longest = lengths[order[0]]
+                size = max(1, self.budget // longest)
+                similar = sum(lengths[row] >= longest - longest // 16 for row in order[:size])
+                size = max(1, similar, size // 4)  # rather a smaller batch than much padding
                 batch, order = order[:size], order[size:]
                 yield batch
                 bar.update(len(batch))
@@ -241,11 +244,11 @@ class HuggingFaceModel:
         filler = 0 if filler is None else filler
         width = max(map(len, ids))
         rows = [[*row, *[filler] * (width - len(row))] for row in ids]
+        inputs = {"input_ids": torch.tensor(rows, device=self.device)}
+        if all(len(row) == width for row in ids):
+            return inputs  # networks are faster without a mask
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
-        return {
-            "input_ids": torch.tensor(rows, device=self.device),
-            "attention_mask": torch.tensor(mask, device=self.device),
-        }
+        return inputs | {"attention_mask": torch.tensor(mask, device=self.device)}
 
 
 @torch.inference_mode()

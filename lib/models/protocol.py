@@ -1,6 +1,6 @@
-"""What a model is here: anything that can fill a gap, score a sentence and say which ids a word is.
+"""What a model is here: anything that can fill a gap, put whole words in it, score a sentence and say which ids a word is.
 
-A new family of models is one file with a class of these three methods; nothing else in Litmus has to know of it.
+A new family of models is one file with a class of these methods; nothing else in Litmus has to know of it.
 """
 
 from collections.abc import Iterator, Sequence

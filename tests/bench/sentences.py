@@ -40,7 +40,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 BATCH = 32  # sentences a batch of the others: what their users take on a processor
 RUNS = 3
 PARADIGMS = ("distractor_agreement_relational_noun", "npi_present_1", "principle_A_domain_1", "wh_island")
-TEMPLATES = ("obj_rel_across_anim",)
+TEMPLATE = "obj_rel_across_anim"
 GROWTH = (1_000, 4_000, 16_000)
 Pair = tuple[str, str]
 Scores = np.ndarray  # shape (pairs, 2), natural log
@@ -64,10 +64,14 @@ def read_pairs(file: Path) -> list[Pair]:
     return [(row["sentence_good"], row["sentence_bad"]) for row in rows]
 
 
-def agreement_pairs(each: int) -> tuple[str, list[Pair]]:
-    """Pairs of our agreement templates, whose items share long beginnings."""
-    files = [DATA / "items" / "agreement" / f"{name}.jsonl" for name in TEMPLATES]
-    return "our agreement templates: " + ", ".join(TEMPLATES), [p for file in files for p in read_pairs(file)[:each]]
+def agreement_pairs(count: int) -> tuple[str, list[Pair]]:
+    """Pairs of an agreement template, whose items share long beginnings: published where they are, else ours."""
+    published = (
+        Path(os.environ.get("LITMUS_DATASETS") or "/nonexistent") / "refining-tse" / "ML" / f"{TEMPLATE}_all.jsonl"
+    )
+    if published.exists():
+        return f"Marvin and Linzen's {TEMPLATE} (the first ones)", read_pairs(published)[:count]
+    return f"our {TEMPLATE}", read_pairs(DATA / "items" / "agreement" / f"{TEMPLATE}.jsonl")[:count]
 
 
 def flat(pairs: list[Pair]) -> list[str]:
@@ -89,14 +93,15 @@ def minicons_causal(model: Any, pairs: list[Pair]) -> Scores:
     return _in_batches(pairs, lambda some: scorer.sequence_score(some, reduction=_sum, bos_token=True))
 
 
-def minicons_masked(model: Any, pairs: list[Pair]) -> Scores:
+def minicons_masked(model: Any, pairs: list[Pair], size: int) -> Scores:
+    """Every masked copy of a batch goes through at once, so that ``size`` matters more than elsewhere."""
     from minicons.scorer import MaskedLMScorer
 
     model.tokenizer.batch_encode_plus = model.tokenizer  # gone from transformers 5; minicons 0.3.39 still calls it
     scorer = MaskedLMScorer(model.network, "cpu", tokenizer=model.tokenizer)
     return _in_batches(
-        pairs, lambda some: scorer.sequence_score(some, reduction=_sum, PLL_metric="within_word_l2r"), size=8
-    )  # every masked copy of a batch goes through at once
+        pairs, lambda some: scorer.sequence_score(some, reduction=_sum, PLL_metric="within_word_l2r"), size
+    )
 
 
 def _sum(values: torch.Tensor) -> float:
@@ -292,6 +297,7 @@ def spread(values: np.ndarray) -> str:
 NAMES = {
     "ours": "ours (`lib.sentences`)", "minicons": "minicons", "harness": "lm-evaluation-harness",
     "plain": "plain Hugging Face loop", "bound": "bound: bare network, distinct beginnings, full rows",
+    "minicons 8": "minicons, 8 sentences a batch", f"minicons {BATCH}": f"minicons, {BATCH} sentences a batch",
     "cache": "pairs share beginnings through a key-value cache", "target": "ours (`lib.scoring.fill`)",
 }  # fmt: skip
 
@@ -300,7 +306,7 @@ def causal_part(each: int, runs: int) -> str:
     """Whole sentences by the bundled causal model, on minimal pairs and on templates."""
     model, tools, parts = load("smollm2-135m-instruct"), available(), []
     score(model, ["The keys are here.", "The keys are there."])  # warm
-    for title, (what, pairs) in (("Minimal pairs", blimp_pairs(each)), ("Templates", agreement_pairs(6 * each))):
+    for title, (what, pairs) in (("Minimal pairs", blimp_pairs(each)), ("Templates", agreement_pairs(16 * each))):
         works: dict[str, Callable[[], Scores | None]] = {"ours": lambda p=pairs: ours(model, p)}
         if "minicons" in tools:
             works["minicons"] = lambda p=pairs: minicons_causal(model, p)
@@ -328,7 +334,8 @@ def masked_part(each: int, runs: int) -> str:
     ]  # where words are the same words
     works: dict[str, Callable[[], Scores | None]] = {"ours": lambda: ours(model, pairs)}
     if "minicons" in tools:
-        works["minicons"] = lambda: minicons_masked(model, pairs)
+        for size in (8, BATCH):
+            works[f"minicons {size}"] = lambda size=size: minicons_masked(model, pairs, size)
     found = compared(model, works, len(pairs), runs)
     parts = [f"## Pseudo-log-likelihood `within_word_l2r`, masked ({model.name})\n\n{len(pairs)} pairs of {what}.\n\n"
              + table(found, len(pairs), NAMES)]  # fmt: skip
@@ -353,7 +360,7 @@ def masked_part(each: int, runs: int) -> str:
 # --- growth ---------------------------------------------------------------------------------------------------------
 
 GROWING = """
-import resource, sys, tempfile, time
+import sys, tempfile, time
 from pathlib import Path
 import torch, transformers
 torch.set_num_threads(1)
@@ -369,12 +376,15 @@ config = transformers.LlamaConfig(vocab_size=49152, hidden_size=64, num_hidden_l
                                   num_key_value_heads=1, intermediate_size=128, bos_token_id=1, eos_token_id=2)
 model = CausalModel("small", "main", transformers.LlamaForCausalLM(config).eval(), tokenizer)
 table = growing_pairs(int(sys.argv[1]))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():
+    status = Path("/proc/self/status").read_text()
+    return float(status.split("VmHWM:")[1].split()[0])
+before = peak()
 with tempfile.TemporaryDirectory() as kept:
     begun = time.process_time()
     found = minimal_pairs(model, table, store=Store(model.identity, Path(kept)))
     seconds, size = time.process_time() - begun, sum(file.stat().st_size for file in Path(kept).iterdir())
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+after = peak()
 print(len(found), seconds, before / 1024, after / 1024, size / 1e6)
 """
 
