@@ -116,9 +116,8 @@ Markdown(f"Head and updates together: {trained / 1e6:.2f} million numbers to lea
 found = corpora.read_wikipedia(bundled.summaries())
 drawn = random.Random(seed).sample(found, min(articles, len(found)))
 excluded = set(corpora.EXCLUDED.read_text().split())
-kept = corpora.without_excluded(drawn, excluded)
-held_out = [paragraph for paragraph in kept if corpora.is_held_out(paragraph)]
-training = [paragraph for paragraph in kept if not corpora.is_held_out(paragraph)]
+held_out = corpora.without_excluded(filter(corpora.is_held_out, found), excluded)
+training = corpora.without_excluded([paragraph for paragraph in drawn if not corpora.is_held_out(paragraph)], excluded)
 pd.DataFrame([{"part": name, "paragraphs": len(part), "words": sum(len(s.split()) for p in part for s in p.sentences)}
               for name, part in (("training", training), ("held out", held_out))]).set_index("part")  # fmt: skip
 
@@ -165,7 +164,7 @@ def short_run(network, task, steps, peak, every):
 held_out_pieces = masking.in_pieces(held_out, tokenizer)
 task = masking.task(trainee, pieces, held_out_pieces, special, settings)
 curve = short_run(trainee, task, steps, 2e-3, max(1, steps // 5))
-curve[["step", "rate", "loss", "wikipedia_loss", "wikipedia_top1"]].round(4)
+curve.set_index("step").round(4)
 
 # %% [markdown]
 # ## Result
@@ -255,14 +254,18 @@ Markdown(f"Without updates the loss ends {abs(difference):.2f} nats {'higher' if
 # Hidden pieces of held-out text that the trained sample model finds least probable, and what it would say.
 
 # %%
-[batch] = masking.measured(held_out_pieces, "wikipedia", special, limit=12)
+[(shown_ids, attention, targets)] = masking.measured(held_out_pieces, "wikipedia", special, limit=12)
+places = targets != -100
 with torch.no_grad():
-    scores = torch.log_softmax(trainee(batch[0], batch[1], batch[2] != -100), -1)
-hidden = batch[2][batch[2] != -100]
-worst = pd.DataFrame({"hidden": [tokenizer.id_to_token(i) for i in hidden.tolist()],
-                      "log_probability": scores[range(len(hidden)), hidden].numpy(),
-                      "said": [tokenizer.id_to_token(i) for i in scores.argmax(-1).tolist()]})  # fmt: skip
-worst.nsmallest(8, "log_probability").round(2).reset_index(drop=True)
+    scores = torch.log_softmax(trainee(shown_ids, attention, places), -1)
+wrong = []
+for place, (row, column) in enumerate(places.nonzero().tolist()):
+    around = [tokenizer.id_to_token(i) for i in shown_ids[row].tolist()]
+    around = [*around[max(0, column - 6) : column], "___", *around[column + 1 : column + 4]]
+    hidden = targets[row, column].item()
+    wrong.append({"around": " ".join(around), "hidden": tokenizer.id_to_token(hidden), "said": tokenizer.id_to_token(scores[place].argmax().item()),
+                  "log_probability": scores[place, hidden].item()})  # fmt: skip
+pd.DataFrame(wrong).nsmallest(8, "log_probability").round(2).set_index("around")
 
 # %% [markdown]
 # ## What this does not show
