@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
+import torch
+from bench import sentences as bench
 from test_store import run
 
 from lib import sentences
@@ -333,3 +335,36 @@ def test_a_run_that_stops_goes_on_from_the_last_kept_chunk(tmp_path, monkeypatch
     after = Told(known)
     score(after, texts, store=Store({"m": "1"}, tmp_path))
     assert after.asked == ["c", "d", "e"]
+
+
+# --- the bench ------------------------------------------------------------------------------------------------------
+
+PAIRS = [("The keys are small.", "The keys is small."), ("The author laughs", "The author laugh"), ("Keys", "Cabinets")]
+
+
+@pytest.mark.parametrize("other", [bench.plain_causal, bench.with_cache])
+def test_the_loops_of_the_bench_and_ours_give_the_same_numbers(other):
+    """Else a ratio of their times would say nothing."""
+    model = tiny.model("gpt2")
+    np.testing.assert_allclose(other(model, PAIRS), bench.ours(model, PAIRS), atol=1e-4)
+
+
+def test_both_ways_to_a_masked_target_give_the_same_numbers():
+    items = pd.DataFrame({
+        "left": ["The keys to the cabinet", "The author"], "right": ["on the table", "small"],
+        "good": ["are", "is"], "bad": ["is", "are"],
+    })  # fmt: skip
+    model = tiny.model("bert-cased")
+    np.testing.assert_allclose(
+        bench.plain_masked_target(model, items), bench.our_masked_target(model, items), atol=1e-4
+    )
+
+
+def test_tokens_are_counted_as_they_are_fed_and_distinct_beginnings_by_hand():
+    model = tiny.model("gpt2")
+    with bench.Counted().watching(model.network) as counted:
+        model.network(torch.tensor([[1, 2, 3]]))
+        model.network(input_ids=torch.tensor([[1, 2]]))
+    assert counted.tokens == 5 and counted.seconds >= 0
+    assert len(model.tokenizer("The keys are")["input_ids"]) == 3
+    assert bench.distinct_beginnings(model, [("The keys are", "The keys is")]) == 3  # the start, The, keys
