@@ -247,6 +247,7 @@ wrong[["good", "bad", "margin"]].round(2)
 # ## What this does not show
 #
 # * A preference between two sentences is no judgement of one: the model may find both absurd.
+# * Where two sentences differ in their first word, the start token decides with it: see `10_scoring_choices`.
 # * Pairs of a paradigm come from one pattern; a model can be right on all of them for one reason that is not grammar.
 # * Published pairs are generated and often odd. Some are wrong in themselves: `exclude = ["identical", "mistake"]` leaves out those that are known.
 # * People chose quickly between sentences; their share is no upper bound of grammar.
