@@ -62,13 +62,18 @@ class Noun(NamedTuple):
 
 
 class Predicate(NamedTuple):
-    """A row of ``predicates.csv``: a verb that agrees, and the rest of its phrase."""
+    """A row of ``predicates.csv``: a verb that agrees, and the rest of its phrase.
+
+    ``marks`` (of ``MARKS``) say beside what it reads well, ``not_of`` names the nouns of which it is not said.
+    """
 
     kind: str
     singular: str
     plural: str
     rest: str
     subjects: tuple[str, ...]
+    marks: tuple[str, ...]
+    not_of: tuple[str, ...]
 
 
 class Preposition(NamedTuple):
@@ -90,9 +95,10 @@ class RelativeVerb(NamedTuple):
 
 
 class ComplementVerb(NamedTuple):
-    """A row of ``complement_verbs.csv``: a past tense that takes a clause without *that*."""
+    """A row of ``complement_verbs.csv``: a verb that takes a clause without *that*; a past has one form for both."""
 
-    past: str
+    singular: str
+    plural: str
     subjects: tuple[str, ...]
 
 
@@ -186,10 +192,14 @@ ALLOWED: dict[str, dict[str, tuple[str, ...]]] = {
     "content_words": {"kind": tuple(FORMS_OF)},
     "temporal_adverbs": {"tense": TENSES},
 }
+MARKS = ("passing", "lasting", "good", "bad", "place", "speech", "noun", "coordination")
+"""What a predicate's ``marks`` may say of it (``data/lexicon/README.md``)."""
+
 CLASSES = ("subjects", "objects", "nouns")
+LISTS = (*CLASSES, "marks", "not_of")
 SINGLE_WORDS = (*NUMBERS, *VERB_FORMS)
-MAY_BE_EMPTY = {"predicates": ("rest",), "events": ("rest",), "content_words": VERB_FORMS[1:]}
-NO_NUMBER = ("determiners", "events")  # "the" is singular and plural, and may be; an event has no plural
+MAY_BE_EMPTY = {"predicates": ("rest", "marks", "not_of"), "events": ("rest",), "content_words": VERB_FORMS[1:]}
+NO_NUMBER = ("determiners", "events", "complement_verbs")  # "the" and "said" are both; an event has no plural
 
 
 def read_rows(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[tuple[int, dict[str, str]]]:
@@ -240,7 +250,7 @@ def _read_table(folder: Path, name: str) -> list[tuple[int, Any]]:
                 raise LitmusError(f"{where}: {column} is {value!r}; it must be one of {', '.join(allowed)}.")
             if column in SINGLE_WORDS and " " in value:
                 raise LitmusError(f"{where}: {column} is {value!r}; it must be a single word.")
-        rows.append((line, row_type(*(tuple(v.split()) if c in CLASSES else v for c, v in values.items()))))
+        rows.append((line, row_type(*(tuple(v.split()) if c in LISTS else v for c, v in values.items()))))
     return rows
 
 
@@ -280,11 +290,20 @@ def _check_numbers(path: Path, rows: list) -> None:
             )
 
 
+def _check_marks(path: Path, rows: list[tuple[int, Predicate]]) -> None:
+    """Marks that exist. An exception may lack in ``nouns.csv``: who deletes a noun need not look for it elsewhere."""
+    for line, row in rows:
+        for mark in row.marks:
+            if mark not in MARKS:
+                raise LitmusError(f"{path}, line {line}: the mark {mark!r} is unknown; known are {', '.join(MARKS)}.")
+
+
 def read_lexicon(folder: Path) -> Lexicon:
     """Reads and checks a lexicon folder (``data/lexicon/README.md`` describes the tables).
 
     Raises LitmusError, naming file and line, for a missing file, unknown or missing columns, a missing value, a row
-    that stands twice, a form that is both singular and plural, and a class of nouns that ``nouns.csv`` does not have.
+    that stands twice, a form that is both singular and plural, a class of nouns that ``nouns.csv`` does not have,
+    and an unknown mark.
     """
     tables = {name: _read_table(folder, name) for name in TABLES}
     known = {row.class_ for _, row in tables["nouns"]}
@@ -304,6 +323,7 @@ def read_lexicon(folder: Path) -> Lexicon:
                         )
         if "singular" in TABLES[name]._fields and name not in NO_NUMBER:
             _check_numbers(path, rows)
+    _check_marks(folder / "predicates.csv", tables["predicates"])
     _check_content_words(folder / "content_words.csv", tables["content_words"])
     _check_tense(folder / "events.csv", tables["events"])
     return Lexicon(folder, *([row for _, row in rows] for rows in tables.values()))

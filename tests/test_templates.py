@@ -1,6 +1,7 @@
 """The generator of agreement pairs, its lexicon, and the items made from it."""
 
 import json
+import re
 import shutil
 import string
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lib.errors import LitmusError
-from lib.lexicon import dealer, read_lexicon
+from lib.lexicon import Predicate, dealer, read_lexicon
 from lib.paths import DATA
 from lib.templates import BLIMP, CONSTRUCTIONS, PARADIGMS, agreement_pairs, write_agreement
 
@@ -107,6 +108,71 @@ def test_with_and_without_that_are_the_same_words():
             assert with_that == [pair["sentence_good"] for pair in rows(stem)]
 
 
+def test_every_tested_form_is_one_piece_of_the_masked_vocabulary(masked):
+    forms = {
+        word
+        for stem in STEMS
+        for pair in rows(stem)
+        for word in {*words(pair["sentence_good"])} ^ {*words(pair["sentence_bad"])}
+    }
+    assert len(forms) > 80
+    assert not {form for form in forms if len(masked.word(form, "middle").ids) != 1}
+
+
+FINITE = {
+    (form, row.rest): row
+    for row in read_lexicon(LEXICON).predicates
+    if row.subjects != ("animal",)  # they are subjects in blimp_like alone
+    for form in (row.singular, row.plural)
+}
+
+
+def predicate(text: str) -> Predicate:
+    verb, _, rest = text.strip(".").partition(" ")
+    return FINITE[verb, rest]
+
+
+@pytest.mark.parametrize("stem", ["vp_coord", "long_vp_coord"])
+def test_what_passes_is_joined_to_what_passes(stem):
+    """By another road than the generator: the two predicates are found again in the sentence."""
+    aspects = Counter()
+    for pair in rows(stem):
+        sentence = pair["sentence_good"]
+        first, second = next(  # an "and" may also stand within a predicate
+            (predicate(before.split(maxsplit=2)[2]), predicate(after))
+            for before, after in (
+                (sentence[: found.start()], sentence[found.end() :]) for found in re.finditer(" and ", sentence)
+            )
+            if after.strip(".").partition(" ")[::2] in FINITE
+        )
+        assert {"passing", "lasting"} & set(first.marks) & set(second.marks), sentence
+        joined = [*first.marks, *second.marks]
+        assert not {"good", "bad"} <= set(joined) and joined.count("place") < 2 and joined.count("speech") < 2, sentence
+        aspects.update(set(first.marks) & set(second.marks) & {"passing", "lasting"})
+    assert min(aspects["passing"], aspects["lasting"]) > 40
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_nothing_is_said_of_a_noun_that_it_does_not_suit(stem):
+    exceptions = [row for row in read_lexicon(LEXICON).predicates if row.not_of]
+    assert len(exceptions) > 20
+    for pair in rows(stem):
+        assert "postman" not in pair["subject"]
+        for row in exceptions:
+            if pair["subject"] in row.not_of and pair["verb"] == row.plural:
+                assert not re.search(
+                    rf"\b({row.singular}|{row.plural}) {row.rest}".rstrip() + r"\.", pair["sentence_good"]
+                )
+
+
+def test_no_verb_that_is_a_noun_follows_the_verb_of_an_object_relative():
+    for stem in [stem for stem in STEMS if stem.startswith("obj_rel_across")]:
+        for pair in rows(stem):
+            good = pair["sentence_good"]
+            found = [FINITE[verb, rest] for verb, rest in FINITE if good.endswith(f" {verb} {rest}".rstrip() + ".")]
+            assert found and not any("noun" in row.marks for row in found), good
+
+
 def test_left_contexts_of_simple_agreement_vary():
     assert len({" ".join(words(pair["sentence_good"])[:2]) for pair in rows("simple_agrmt")}) >= 100
 
@@ -142,9 +208,14 @@ BROKEN = {
     "missing value": ("nouns.csv", lambda t: t + "kite,,text,regular\n", "no value for plural"),
     "too few values": ("nouns.csv", lambda t: t + "kite,kites,text\n", "3 values for 4 columns"),
     "one form": ("nouns.csv", lambda t: t + "sheep,sheep,animal,regular\n", "'sheep' is both"),
-    "form of another row": ("predicates.csv", lambda t: t + "intransitive,sing,sung,,person\n", "'sing' is both"),
-    "unknown kind": ("predicates.csv", lambda t: t + "odd,hums,hum,,person\n", "kind is 'odd'"),
+    "form of another row": ("predicates.csv", lambda t: t + "intransitive,sing,sung,,person,,\n", "'sing' is both"),
+    "unknown kind": ("predicates.csv", lambda t: t + "odd,hums,hum,,person,,\n", "kind is 'odd'"),
     "unknown inflection": ("nouns.csv", lambda t: t + "kite,kites,text,odd\n", "inflection is 'odd'"),
+    "unknown mark": (
+        "predicates.csv",
+        lambda t: t + "intransitive,hums,hum,,person,odd,\n",
+        "the mark 'odd' is unknown",
+    ),
     "unknown class": ("prepositions.csv", lambda t: t + "above,star,person\n", "class 'star'"),
     "two words": ("nouns.csv", lambda t: t + "taxi driver,taxi drivers,person,regular\n", "single word"),
     "repeated row": ("determiners.csv", lambda t: t + "this,these\n", "the same row as line 3"),
