@@ -181,6 +181,7 @@ class HuggingFaceModel:
                 at_lines = torch.as_tensor(line_of[some], device=logits.device)
                 found = torch.log_softmax(logits[at_lines].float(), dim=-1)
                 yield FilledBatch([items[i] for i in picked[some]], found, "")
+            del logits  # before the next batch has its own
 
     def log_probabilities(self, rows: Sequence[Any], readings: np.ndarray) -> np.ndarray:
         """The log-probability of one token at one position of an input row, for each of ``readings`` (row, position, token).
@@ -191,8 +192,9 @@ class HuggingFaceModel:
         found = np.empty(len(readings))
         for picked, at, batch in self._read_batches(rows, readings, ""):
             lines, line_of = np.unique(at, return_inverse=True)
-            logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines)
-            found[picked] = self._gathered(logits, line_of, readings[picked, 2])
+            inputs = self.inputs([rows[row] for row in batch])
+            # No name for the logits: two batches of them would be held at once.
+            found[picked] = self._gathered(logits_at(self.network, inputs, lines), line_of, readings[picked, 2])
         return found
 
     @torch.inference_mode()

@@ -7,7 +7,9 @@ Three loops, all of which sort the vocabulary once a context. ``lemma_loop`` is 
 over lemmas with NumPy numbers. ``plain_loop`` is what one writes for speed in NumPy: a loop
 over lemmas, all cutoffs at once. ``tuned_loop`` is the fastest that we could make of a loop over lemmas and cutoffs: ranks
 and probabilities are plain Python numbers before it begins, and nothing is done for a lemma that lies outside. The claim
-of ten times is made against the second, on a quiet machine; the third is there so that nobody has to take our word for it.
+of ten times is made against the second and about wall time with two threads, which ours can use; processor time, which is
+printed because it is robust against what else the machine does, cannot show that. The third is there so that nobody has to
+take our word for it.
 The published code took about 120 ms a context when the goals were set: that is the figure that fifty times refers to.
 """
 
