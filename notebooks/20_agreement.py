@@ -199,7 +199,7 @@ by_attractor = metrics.summarise_pairs(marked, ["subject_number", "attractor"])
 charts.by_number_and_attractor(by_attractor.rename(columns={"subject_number": "number"}), value_title="TSE")
 
 # %%
-means = marked[marked["scorable"]].groupby("attractor")["correct"].mean()
+means = marked[marked["scorable"]].groupby("attractor")["correct"].mean().reindex(["match", "mismatch"])
 Markdown(
     f"With an attractor of the subject's number TSE is {means['match']:.2f}, with one of the other number "
     f"{means['mismatch']:.2f}: a difference of {means['match'] - means['mismatch']:.2f}."
