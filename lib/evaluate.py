@@ -396,8 +396,8 @@ def _put(text: str, out: Path | None) -> None:
 
 def _tell(judged: pd.DataFrame, by: Sequence[str], title: str) -> None:
     tables = [summary(judged, by), summary(judged.assign(all="all"), ["all"]).rename(columns={"all": by[0]})]
-    shown = pd.concat(tables).drop(columns="metric").rename(columns={"value": "accuracy"}).fillna("")
-    typer.echo(f"\n{title}\n{shown.round(3).to_string(index=False)}", err=True)
+    shown = pd.concat(tables).drop(columns="metric").rename(columns={"value": "accuracy"})
+    typer.echo(f"\n{title}\n{shown.round(3).to_string(index=False, na_rep='')}", err=True)
     for reason, number in judged.loc[~judged["scorable"], "reason"].value_counts().items():
         typer.echo(f"not scored: {number} {reason}", err=True)
 

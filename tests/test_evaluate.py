@@ -336,6 +336,18 @@ def test_rows_go_to_the_output_and_the_summary_to_the_error_stream(tmp_path):
     assert [line[1] for line in told if line[:1] == ["all"]] == ["5"]
 
 
+def test_a_summary_without_a_scored_pair_is_a_table_and_no_warning(capsys, recwarn, tmp_path):
+    table = formats.read(written(tmp_path, SEVERAL)).iloc[1:]
+    evaluate._tell(evaluate.evaluate(tiny.model("gpt2"), table, "target-word"), ["pattern"], "title")
+    told = capsys.readouterr().err
+    assert "nan" not in told.lower() and [line.split() for line in told.splitlines() if " all " in f" {line} "] == [
+        ["all", "2", "0", "0", "0.0"]
+    ]
+    assert not [
+        warning for warning in recwarn if "fillna" in str(warning.message) or "fill value" in str(warning.message)
+    ]
+
+
 @pytest.mark.parametrize(
     "flag",
     [
