@@ -340,7 +340,7 @@ def main(
     """
     try:
         pairs = sampled(formats.read(data), limit, seed)
-        names = [name.strip() for name in by.split(",")]
+        names = list(dict.fromkeys(name.strip() for name in by.split(",")))
         summary(recorded(pairs, "line"), names)  # a wrong name is told before the model runs
         if bool(column) == bool(model):
             raise LitmusError(

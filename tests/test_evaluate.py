@@ -336,6 +336,14 @@ def test_rows_go_to_the_output_and_the_summary_to_the_error_stream(tmp_path):
     assert [line[1] for line in told if line[:1] == ["all"]] == ["5"]
 
 
+def test_a_column_named_twice_in_by_counts_once(tmp_path):
+    file, model = written(tmp_path), tiny.folder("bert-cased")
+    once, twice = (command("--data", file, "--model", model, "--by", by) for by in ("pattern", "pattern, pattern"))
+    assert twice.exit_code == 0 and twice.stdout == once.stdout
+    told = once.stderr[once.stderr.index("accuracy") :]
+    assert twice.stderr.endswith(told)
+
+
 def test_a_summary_without_a_scored_pair_is_a_table_and_no_warning(capsys, recwarn, tmp_path):
     table = formats.read(written(tmp_path, SEVERAL)).iloc[1:]
     evaluate._tell(evaluate.evaluate(tiny.model("gpt2"), table, "target-word"), ["pattern"], "title")
