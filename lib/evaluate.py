@@ -130,7 +130,8 @@ def _at_gaps(
         fills = _in_order(model, pairs, [*good, *bad], target_policy)
     else:
         gaps = [Gap(left, right) for left, right in zip(pairs["left"], pairs["right"], strict=True)]
-        fills = scoring.fill(model, gaps, [*good, *bad], start_token, target_policy, store=store)  # type: ignore[arg-type]
+        policy = {"start_token": start_token, "target_policy": target_policy, "start_form": "as_written"}
+        fills = scoring.fill(model, gaps, [*good, *bad], store=store, **policy)  # type: ignore[arg-type]
     judged = metrics.minimal_pairs(fills, good, bad)
     likeliest = fills.values["likeliest"][fills.context_of, 0]
     spelled = iter(model.spelling([int(token) for token in likeliest if token >= 0]))
@@ -159,7 +160,7 @@ def _in_order(model: Any, pairs: pd.DataFrame, forms: Sequence[str], target_poli
     sentences = pairs["sent"].tolist() if "sent" in pairs else pairs["sentence_good"].tolist()
     before = [len(formats.ascii_words(left)) for left in pairs["left"]]
     distinct = list(dict.fromkeys(forms))
-    words = {position: [model.word(form, position) for form in distinct] for position in scoring.POSITIONS}
+    words = scoring.words_at(model, distinct, "as_written")
     contexts = [Gap(left, "") for left in pairs["left"]]
     values = scoring.blank(len(contexts), scoring.record(len(distinct), 0, 0))
     reasons = np.full(len(contexts), "", dtype=object)

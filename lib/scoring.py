@@ -26,6 +26,7 @@ CUTOFFS_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
 CUTOFFS_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 LIKELIEST = 21  # words kept of each distribution: enough for accuracy at 20, and to see a tie at that place
 POSITIONS: tuple[Position, Position] = ("start", "middle")
+StartForm = Literal["capitalised", "as_written"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def fill(
     cutoffs_bottom: Sequence[float] = (),
     mass_arithmetic: MassArithmetic = "float64",
     store: Store | None = None,
+    start_form: StartForm = "capitalised",
 ) -> Fills:
     """Ask ``model`` about each distinct context of ``gaps`` once, and read off every one of ``forms``.
 
@@ -115,7 +117,9 @@ def fill(
     mass. Cutoffs are probabilities in (0, 1]; as they rank single items, other policies take none but a top cutoff of 1,
     the whole vocabulary. ``mass_arithmetic`` ``float64`` sums probabilities exactly; ``float32`` takes them as the published
     code does, from a float32 softmax whose sum can miss 1 by 1e-5, so that "the whole vocabulary" loses its last items.
-    With a ``store``, contexts scored before are not scored again, and new ones are kept batch by batch.
+    With a ``store``, contexts scored before are not scored again, and new ones are kept batch by batch. ``start_form``: a form
+    that opens a text is ``capitalised`` where the model is cased (Newman et al. 2021), or taken ``as_written``, which target
+    policies other than ``single_token`` cannot do: there it has no score.
     """
     if target_policy not in TARGET_POLICIES:
         raise LitmusError(f"'{target_policy}' is no target policy; choose one of {', '.join(TARGET_POLICIES)}.")
@@ -131,12 +135,12 @@ def fill(
     seen = [model.seen(gap) for gap in gaps]
     row_of = {gap: row for row, gap in enumerate(dict.fromkeys(seen))}
     contexts, form_list = list(row_of), list(dict.fromkeys(forms))
-    words = {position: [model.word(form, position) for form in form_list] for position in POSITIONS}
+    words = words_at(model, form_list, start_form)
     values = blank(len(contexts), record(len(form_list), len(cutoffs_top), len(cutoffs_bottom)))
     reasons = np.full(len(contexts), "", dtype=object)
 
     cutoffs = (cutoffs_top, cutoffs_bottom, mass_arithmetic)
-    method = digest(form_list, cutoffs, start_token, target_policy, LIKELIEST, code_version()).hex()
+    method = digest(form_list, cutoffs, start_token, target_policy, start_form, LIKELIEST, code_version()).hex()
     keys = [digest(method, *gap) for gap in contexts]
     kept = store.get(keys) if store else {}
     for row, key in enumerate(keys):
@@ -166,7 +170,9 @@ def fill(
             elif store:
                 store.put({keys[row]: values[row].tobytes() for row in rows})
         if ascending:
-            asked = sorted(ascending)
+            opening = [row for row in ascending if start_form == "as_written" and not contexts[row].left]
+            reasons[opening] = "opens_text"
+            asked = sorted(set(ascending) - set(opening))
             for batch in model.continue_([contexts[row] for row in asked], form_list, target_policy, start_token):
                 for row, i in enumerate(batch.rows):
                     at, found = asked[i], batch.log_probabilities
@@ -269,6 +275,17 @@ def blank(rows: int, dtype: np.dtype) -> np.ndarray:
         values[field] = np.nan
     values["likeliest"] = -1
     return values
+
+
+def words_at(
+    model: LanguageModel, forms: Sequence[str], start_form: StartForm = "capitalised"
+) -> dict[Position, list[Word]]:
+    """Each form as the first word of a text (``start``), capitalised or as written, and after another one (``middle``)."""
+    first: Position = "start" if start_form == "capitalised" else "start_as_written"
+    return {
+        "start": [model.word(form, first) for form in forms],
+        "middle": [model.word(form, "middle") for form in forms],
+    }
 
 
 def form_table(words: dict[Position, list[Word]], single: bool = True) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from lib import evaluate, formats
 from lib.errors import LitmusError
-from lib.models import load
+from lib.models import Gap, load
 from lib.models.recurrent import RecurrentNetwork, save
 from lib.paths import DATA, ROOT
 
@@ -29,6 +29,7 @@ simple	laughs	laugh	The author laughs . <eos>	2	a
 simple	laugh	laughs	The authors laugh . <eos>	2	b
 simple	are	is	The author , are here . <eos>	3	b
 """
+HEADER = "pattern\tform\tform_alt\tsent\tlen_prefix\n"
 SEVERAL = """pattern	sent	sent_alt
 P	The keys are here .	The keys is here .
 P	The author laughs .	The authors is here .
@@ -105,6 +106,46 @@ def test_masked_target_is_the_masked_models_own_distribution(pairs):
             np.testing.assert_allclose(found, oracle[token], atol=1e-4)
         assert row.prediction == model.spelling([int(oracle.argmax())])[0]
     assert judged["mode"].unique() == ["masked-target"]
+
+
+def test_a_target_that_opens_its_sentence_is_asked_as_the_file_writes_it(tmp_path, checkpoint):
+    """*the* and *The* are two words to a cased model, and the file says which one it means."""
+    text = HEADER + "P\tthe\tThe\tthe keys are here .\t0\nP\tThe\tkeys\tThe keys are here .\t0\n"
+    table = formats.read(written(tmp_path, text))
+    masked = tiny.model("bert-cased")
+    encoded = masked.tokenizer("[MASK] keys are here.", return_tensors="pt")
+    with torch.inference_mode():
+        distribution = masked.network(**encoded).logits[0, 1].log_softmax(-1)
+    judged = evaluate.evaluate(masked, table)
+    ids = masked.tokenizer.convert_tokens_to_ids(["the", "The"])
+    wanted = [float(distribution[token]) for token in ids]
+    assert wanted[0] != pytest.approx(wanted[1], abs=1e-3)
+    np.testing.assert_allclose(
+        judged.loc[0, ["log_probability_good", "log_probability_bad"]].astype(float), wanted, atol=1e-4
+    )
+    np.testing.assert_allclose(judged.loc[1, "log_probability_good"], wanted[1], atol=1e-4)
+
+    for start_state in ("eos", "carry"):
+        recurrent = load(str(checkpoint), start_state=start_state)
+        [batch] = (
+            list(recurrent.at(["the keys are here ."], [0]))
+            if start_state == "carry"
+            else list(recurrent.fill([Gap("", "")]))
+        )
+        if batch.log_probabilities is None:  # nothing comes before the very first word under carry
+            assert batch.reason
+            continue
+        wanted = batch.log_probabilities[0, [2 + WORDS.index("the"), 2 + WORDS.index("The")]].tolist()
+        row = evaluate.evaluate(recurrent, table).loc[0, ["log_probability_good", "log_probability_bad"]].astype(float)
+        np.testing.assert_allclose(row, wanted, atol=1e-5)
+
+
+def test_a_form_of_several_pieces_that_opens_its_sentence_has_no_score(tmp_path):
+    text = HEADER + "P\tthe\tThe\tthe keys are here .\t0\nP\tare\tis\tthe keys are here .\t2\n"
+    judged = evaluate.evaluate(
+        tiny.model("bert-cased"), formats.read(written(tmp_path, text)), target_policy="whole_word"
+    )
+    assert judged["reason"].tolist() == ["opens_text", ""]
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])

@@ -123,14 +123,16 @@ class HuggingFaceModel:
     def word(self, form: str, position: Position = "middle") -> Word:
         """The ids of ``form``: behind a space in the ``middle`` of a text, capitalised and without one at its ``start``.
 
+        ``start_as_written`` is without a space and not capitalised either.
+
         The word is encoded behind a short carrier and cut out by character offsets, so the rule holds for
         vocabularies with and without leading spaces. Unknown forms have no ids: the id of the unknown token is never
         a score (transformers would give it without a word).
         """
         if not form.strip():
             return Word(form, (), "empty")
-        if position == "start":
-            carrier, text = "", form[:1].upper() + form[1:] if self.cased else form
+        if position != "middle":
+            carrier, text = "", form[:1].upper() + form[1:] if self.cased and position == "start" else form
         else:
             carrier, text = CARRIER, f"{CARRIER} {form}"
         encoding = self.encoded(text, add_special_tokens=False, return_offsets_mapping=True)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 StartToken = Literal["never", "auto", "always"]
-Position = Literal["start", "middle"]
+Position = Literal["start", "start_as_written", "middle"]
 TargetPolicy = Literal["single_token", "whole_word", "sum_l2r", "within_word_l2r", "original"]
 MaskedMethod = Literal["original", "within_word_l2r"]
 
@@ -99,7 +99,7 @@ class LanguageModel(Protocol):
         """The log-probability of every token of every sentence."""
 
     def word(self, form: str, position: Position) -> Word:
-        """The ids of a form after a word (``middle``) or as the first word of a text (``start``)."""
+        """The ids of a form after a word (``middle``) or as the first word of a text, capitalised (``start``) or not."""
 
     def spelling(self, ids: Sequence[int]) -> list[str]:
         """Vocabulary items as a person reads them; parts of characters are shown as such."""

@@ -161,11 +161,14 @@ class RecurrentModel:
         return Gap(gap.left.rstrip(), "")
 
     def word(self, form: str, position: Position = "middle") -> Word:
-        """The row of ``form``, capitalised at the ``start`` of a text; several where the splitter makes several words of it."""
+        """The row of ``form``, capitalised at the ``start`` of a text, ``start_as_written`` not.
+
+        Several rows where the splitter makes several words of it.
+        """
         if not form.strip():
             return Word(form, (), "empty")
-        at_start = position == "start"
-        ids, _ = self.encoded(form[:1].upper() + form[1:] if at_start else form, first=at_start)
+        opened = form[:1].upper() + form[1:] if position == "start" else form
+        ids, _ = self.encoded(opened, first=position != "middle")
         if {-1, self.id_of.get(UNKNOWN), self.id_of.get(END)} & set(ids):
             return Word(form, (), "unknown")
         return Word(form, tuple(ids), "")
@@ -263,7 +266,7 @@ class RecurrentModel:
             raise LitmusError(
                 "'original' masks one piece at a time, which a recurrent model cannot; choose 'whole_word'."
             )
-        words = {position: [self.word(form, position) for form in forms] for position in get_args(Position)}
+        words = {position: [self.word(form, position) for form in forms] for position in ("start", "middle")}
         for batch in self.fill(gaps, start_token):
             if batch.log_probabilities is None:
                 yield batch
