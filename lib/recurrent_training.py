@@ -162,6 +162,7 @@ def loss_on(network: RecurrentNetwork, read: Tensor, follow: Tensor, dtype: torc
 @torch.inference_mode()
 def perplexity(network: RecurrentNetwork, found: Sequence[list[int]], rows: int = 32) -> dict[str, float]:
     """Perplexity and mean loss (nats) over all words of the examples, ``<eos>`` and ``<unk>`` included."""
+    learning = network.training
     network.eval()
     order = sorted(found, key=len)
     total, places = 0.0, 0
@@ -169,7 +170,7 @@ def perplexity(network: RecurrentNetwork, found: Sequence[list[int]], rows: int 
         read, follow = padded(order[start : start + rows])
         total += loss_on(network, read, follow).item()
         places += int((follow != -100).sum())
-    network.train()
+    network.train(learning)
     return {"loss": total / places, "perplexity": float(torch.tensor(total / places).exp())}
 
 

@@ -49,7 +49,7 @@ def exclude() -> None:
 
 @app.command()
 def masked(
-    steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 1000,
+    steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 900,
     decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 300,
     peak: Annotated[float, typer.Option(help="learning rate of the flat part")] = 2e-3,
     warm_up: Annotated[int, typer.Option(min=1)] = 50,

@@ -7,6 +7,7 @@ import urllib.error
 import zipfile
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 from conftest import require
@@ -20,11 +21,11 @@ from lib import corpora, masked_training, recurrent_training
 from lib.corpora import Forbidden, Paragraph
 from lib.errors import LitmusError
 from lib.masked_training import Pieces, Special
-from lib.models import bundled
+from lib.models import bundled, load
 from lib.models.bundled import merge_adapter
 from lib.models.recurrent import RecurrentNetwork
 from lib.paths import DATA
-from lib.training import Schedule, Task, train
+from lib.training import Schedule, Task, first_losses, train
 from lib.trigram import Trigram
 
 # The loop ------------------------------------------------------------------------------------------------------------
@@ -415,3 +416,59 @@ def test_the_list_of_excluded_sentences_grows(tmp_path):
     assert corpora.exclude(text, forbidden, tmp_path / "list") == 2  # "the old man and the" is in both
     assert corpora.exclude(text, Forbidden(["Nothing of the sort is here."]), tmp_path / "list") == 0
     assert set((tmp_path / "list").read_text().split()) == {corpora.digest(s) for s in text[0].sentences}
+
+
+# What is shipped -----------------------------------------------------------------------------------------------------
+
+
+def shipped(name: str, file: str) -> pd.DataFrame:
+    return pd.read_csv(DATA / "models" / name / file)
+
+
+def test_the_shipped_models_are_better_than_what_they_were_measured_against():
+    """The pilot under the same masks, and a trigram with the same words, each in one run with ours."""
+    of_masked = shipped("distilbert-mlm", "held_out.csv").query("limit == 0").pivot(index="source", columns="adapter")
+    assert (of_masked["top1"]["distilbert-mlm"] > of_masked["top1"]["distilbert-mlm-pilot"]).all()
+    assert (of_masked["loss"]["distilbert-mlm"] < of_masked["loss"]["distilbert-mlm-pilot"]).all()
+
+
+@pytest.mark.bundled
+def test_held_out_figures_of_the_shipped_masked_model(text):
+    """On the first examples of each source, in float32, as they stand in the table."""
+    measured = pd.DataFrame(masked_training.figures([bundled.ADAPTER], limits=[32])).set_index("source")
+    noted = shipped("distilbert-mlm", "held_out.csv").query("limit == 32 and adapter == 'distilbert-mlm'")
+    noted = noted.set_index("source")
+    assert (measured["places"] == noted["places"]).all()
+    assert measured["loss"].to_dict() == pytest.approx(noted["loss"].to_dict(), abs=2e-3)
+    assert measured["top1"].to_dict() == pytest.approx(noted["top1"].to_dict(), abs=4e-3)
+
+
+@pytest.mark.bundled
+def test_held_out_figures_of_the_shipped_recurrent_model(text):
+    """Of 200 examples of each source; the trigram is counted anew, too."""
+    settings = recurrent_training.Settings()
+    data = recurrent_training.ready(text.training, text.held_out, settings)
+    model = load("wiki-lstm")
+    assert list(model.vocabulary) == data.vocabulary
+    measured = pd.DataFrame(recurrent_training.figures(model.network, data, limits=[200]))
+    noted = shipped("wiki-lstm", "held_out.csv").query("limit == 200")
+    assert measured["model"].tolist() == noted["model"].tolist()
+    assert measured["perplexity"].tolist() == pytest.approx(noted["perplexity"].tolist(), rel=1e-3)
+
+
+@pytest.mark.bundled
+def test_the_first_steps_of_the_masked_run_are_found_again(text):
+    _, task = masked_training.prepared(masked_training.Settings())
+    found = first_losses(task, Schedule(900, 2e-3, 50, 300), steps=2)
+    noted = shipped("distilbert-mlm", "first_losses.csv")["loss"][:2].tolist()
+    assert [entry["loss"] for entry in found] == pytest.approx(noted, abs=0.02)  # bfloat16 differs between processors
+
+
+@pytest.mark.bundled
+def test_the_first_steps_of_the_recurrent_run_are_found_again(text):
+    settings = recurrent_training.Settings()
+    data = recurrent_training.ready(text.training, text.held_out, settings)
+    _, task = recurrent_training.task(data, settings)
+    found = first_losses(task, Schedule(4600, 2e-3, 200, 1800), steps=3)
+    noted = shipped("wiki-lstm", "first_losses.csv")["loss"].tolist()
+    assert [entry["loss"] for entry in found] == pytest.approx(noted, abs=0.01)
