@@ -160,7 +160,7 @@ def first_losses(task: Task, schedule: Schedule, steps: int = 3) -> list[dict[st
 def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Rows as CSV, numbers with six digits."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         for row in rows:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
