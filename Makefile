@@ -33,8 +33,8 @@ run: $(READY) ## one notebook for one model, and its page: make run NB=20_agreem
 	$(PY) -m lib.run $(NB) $(if $(MODEL),--model "$(MODEL)") --out "$(OUT)"; status=$$?; \
 	$(PY) -m lib.report "$(OUT).ipynb"; exit $$status
 
-test: $(READY) ## all tests (browser tests skip in words where there is no Chromium)
-	$(PY) -m pytest
+test: $(READY) ## all tests, two files at a time (browser tests skip in words where there is no Chromium)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
 
 lint: $(READY) ## ruff and mypy
 	$(PY) -m ruff check lib notebooks tests
