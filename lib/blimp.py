@@ -5,7 +5,6 @@ phenomenon it belongs to), ``field`` and ``pairID``. Pairs whose two sentences a
 counted; ``data/reference/blimp_mistakes.csv`` lists further pairs that are known to be wrong.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 
 from lib import metrics, published, sentences
 from lib.errors import LitmusError
-from lib.items import lines_of, sample
+from lib.items import json_object, lines_of, sample
 from lib.models.protocol import LanguageModel, MaskedMethod, StartToken
 from lib.paths import DATA
 from lib.store import Store
@@ -82,16 +81,7 @@ def read_paradigm(path: str | Path) -> pd.DataFrame:
 
 def _row(path: Path, line: int, text: str) -> dict[str, Any]:
     where = f"{path}, line {line}"
-    try:
-        item = json.loads(text)
-        json.dumps(item, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # an escape can make what neither a tokenizer nor a file takes
-        raise LitmusError(f"{where} holds half of a character (such as \\ud83d alone); write it in full.") from None
-    except (ValueError, RecursionError) as error:
-        why = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
-        raise LitmusError(f"{where} is not valid JSON ({why}); each line is one JSON object.") from None
-    if not isinstance(item, dict):
-        raise LitmusError(f'{where} is not a JSON object; write it as {{"sentence_good": ..., ...}}.')
+    item = json_object(where, text)
     for name in NEEDED:
         if name not in item:
             raise LitmusError(f"{where} lacks the field '{name}'; a pair needs {', '.join(NEEDED)}.")

@@ -57,8 +57,8 @@ def lines_of(path: Path) -> list[tuple[int, str]]:
     return [(number, line) for number, line in lines if line.strip()]
 
 
-def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
-    where = f"{path}, line {line}"
+def json_object(where: str, text: str) -> dict[str, Any]:
+    """The object that one line of an item file holds. Raises LitmusError, which begins with ``where``, if it is none."""
     try:
         item = json.loads(text)
         json.dumps(item, ensure_ascii=False).encode()
@@ -69,6 +69,12 @@ def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
         raise LitmusError(f"{where} is not valid JSON ({why}); each line is one JSON object.") from None
     if not isinstance(item, dict):
         raise LitmusError(f'{where} is not a JSON object; write it as {{"sentence_good": ..., ...}}.')
+    return item
+
+
+def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
+    where = f"{path}, line {line}"
+    item = json_object(where, text)
     if missing := [field for field in FIELDS if field not in item]:
         raise LitmusError(f"{where} lacks the field '{missing[0]}'; an item needs {', '.join(FIELDS)}.")
     if type(item["label"]) is not int or item["label"] not in LABELS:
