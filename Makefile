@@ -57,9 +57,9 @@ items: $(READY) ## our generated items from the lexicon
 	$(PY) -m lib.templates long-distance --out data/items/long_distance/long_distance.tab
 
 models: $(READY) ## the bundled models, trained again (hours; stop it as you like, it goes on where it stopped)
-	$(PY) -m lib.train books
-	$(PY) -m lib.train masked
-	$(PY) -m lib.train recurrent
+	$(PY) -m lib.training books
+	$(PY) -m lib.training masked
+	$(PY) -m lib.training recurrent
 
 bench: $(READY) ## our speed against minicons, the evaluation harness and plain loops, into tests/bench/*.md (a quarter of an hour)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

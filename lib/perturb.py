@@ -1,7 +1,7 @@
 """Items perturbed (Ettinger 2020, sections 7 and 8): how much of a context does a prediction need?
 
-Pure functions from items (``lib.cloze_items``) to items with other contexts, so that the drawn strings are in the table and
-are stored with the results (``lib.cloze_answers.kept``). What is drawn depends on the seed, the draw and the sentence alone:
+Pure functions from items (``lib.cloze.items``) to items with other contexts, so that the drawn strings are in the table and
+are stored with the results (``lib.cloze.answers.kept``). What is drawn depends on the seed, the draw and the sentence alone:
 neither the order of the items nor what else is asked changes it.
 """
 

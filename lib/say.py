@@ -1,9 +1,12 @@
-"""How messages name things: near misses, short paths, and long values cut."""
+"""How messages name things: near misses, short paths, long values cut; and how a command line tells an error."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+
+from lib.errors import LitmusError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -21,3 +24,15 @@ def shown(value: Any) -> str:
     """A value as a message shows it: 80 characters of it at most."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Around a command: what a person can mend becomes one line on the error stream, and exit code 2."""
+    import typer
+
+    try:
+        yield
+    except (LitmusError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error

@@ -51,8 +51,9 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, evaluate, formats, results, sentence_templates
-from lib.lexicon import read_lexicon
+from lib import charts, evaluate, formats, results
+from lib.templates import coordination_tense
+from lib.templates.lexicon import read_lexicon
 from lib.models import Gap, load
 from lib.paths import DATA
 from lib.store import Store
@@ -116,8 +117,8 @@ last.set_index("word").rename_axis(columns=None).round(2)
 
 # %%
 lexicon = read_lexicon(DATA / "lexicon")
-patterns = {kind: len(sentence_templates.MAKERS[kind][1]) for kind in ("coordination", "tense")}
-made = [sentence_templates.sentence_pairs(lexicon, kind, number, seed) for kind, number in patterns.items()]
+patterns = {kind: len(coordination_tense.MAKERS[kind][1]) for kind in ("coordination", "tense")}
+made = [coordination_tense.sentence_pairs(lexicon, kind, number, seed) for kind, number in patterns.items()]
 made = pd.DataFrame([*made[0], *made[1]])
 made[made["pattern"].str.endswith(("_singular", "_first"))].set_index("pattern")
 
@@ -130,7 +131,7 @@ every = pd.concat([formats.read(path) for path in files], ignore_index=True)
 every["item"] = every["file"] + ":" + every["item"]
 pairs = evaluate.sampled(every, limit, seed).reset_index(drop=True)
 parts = pairs["pattern"].str.split("_")
-kinds = [pairs["pattern"].isin(sentence_templates.MAKERS[kind][1]) for kind in ("coordination", "tense")]
+kinds = [pairs["pattern"].isin(coordination_tense.MAKERS[kind][1]) for kind in ("coordination", "tense")]
 pairs["group"] = np.select(kinds, ["coordination, " + parts.str[0], "tense, adverb " + parts.str[-1]], pairs["pattern"])
 assert (pairs["sentence_good"] != pairs["sentence_bad"]).all()
 counts = pairs.assign(differ_in_one_word=pairs["good"] != "").groupby("group", sort=False)["differ_in_one_word"]
@@ -252,7 +253,7 @@ nearest.pivot(index="template", columns="model", values="value").rename_axis(col
 # sentence's mark, the model would have said so anyway. A tense and its mirror then are the same pair, so their two shares add up to one.
 
 # %%
-bare = sentence_templates.without_evidence(pairs, lexicon)
+bare = coordination_tense.without_evidence(pairs, lexicon)
 without = evaluate.evaluate(lm, bare, "whole-sentence", **options) if len(bare) else whole.head(0)
 same = whole[whole["item"].isin(bare["item"])]
 compared_with = {"with the evidence": same, "without": without}

@@ -48,9 +48,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, cloze_metrics, perturb, published, recorded, results
-from lib.cloze_answers import ask, kept, top_predictions
-from lib.cloze_items import gaps, item_file, read_explanations, read_inference
+from lib import charts, perturb, published, results
+from lib.cloze import metrics, recorded
+from lib.cloze.answers import ask, kept, top_predictions
+from lib.cloze.items import gaps, item_file, read_explanations, read_inference
 from lib.items import origin
 from lib.models import load
 from lib.paths import DATA
@@ -113,7 +114,7 @@ counts
 # %%
 answers, choices = ask(lm, items, start_token, target_policy, full_stop, store)
 np.testing.assert_allclose(answers["probability"].head(3), by_hand, rtol=1e-3)
-Markdown(cloze_metrics.unscored(answers))
+Markdown(metrics.unscored(answers))
 
 # %% [markdown]
 # ## Result
@@ -122,7 +123,7 @@ Markdown(cloze_metrics.unscored(answers))
 # for H; a model that knows categories has *within* to the right of *between*.
 
 # %%
-means = cloze_metrics.mean_probabilities(answers, ["role", "constraint"], seed)
+means = metrics.mean_probabilities(answers, ["role", "constraint"], seed)
 charts.means(means.rename(columns={"role": "condition"}), "constraint")
 
 # %% [markdown]
@@ -130,14 +131,14 @@ charts.means(means.rename(columns={"role": "condition"}), "constraint")
 # likeliest k words.
 
 # %%
-compared = cloze_metrics.compare(answers, ["item"], "role", "expected", ["within", "between"])
-everything = [cloze_metrics.sensitivity(compared), cloze_metrics.sensitivity(compared, ["constraint"]),
-              cloze_metrics.accuracy(answers, (1, 5)), cloze_metrics.accuracy(answers, (1, 5), ["constraint"])]  # fmt: skip
+compared = metrics.compare(answers, ["item"], "role", "expected", ["within", "between"])
+everything = [metrics.sensitivity(compared), metrics.sensitivity(compared, ["constraint"]),
+              metrics.accuracy(answers, (1, 5)), metrics.accuracy(answers, (1, 5), ["constraint"])]  # fmt: skip
 summary = pd.concat(everything).fillna({"constraint": "all"}).rename(columns={"constraint": "condition"})
-cloze_metrics.for_reading(summary, ["metric", "condition"])
+metrics.for_reading(summary, ["metric", "condition"])
 
 # %%
-main = cloze_metrics.sensitivity(compared).iloc[0]
+main = metrics.sensitivity(compared).iloc[0]
 Markdown(f"The expected word wins in **{main['value']:.0%}** of {main['scored']:.0f} scored items [{main['low']:.2f}, {main['high']:.2f}]; "
          f"{main['n'] - main['scored']:.0f} of {main['n']:.0f} could not be scored ({main['reasons'] or 'none'}).")  # fmt: skip
 
@@ -148,10 +149,10 @@ charts.intervals(summary[summary["metric"] == "sensitivity"].drop(columns="metri
 # The **N400 pattern**: how often is the word of the same category more probable, by .01, than that of another?
 
 # %%
-pattern = cloze_metrics.compare(answers, ["item"], "role", "within", ["between"])
-n400 = cloze_metrics.shares(pattern, "higher_by_threshold", "N400 pattern", ["constraint"])
+pattern = metrics.compare(answers, ["item"], "role", "within", ["between"])
+n400 = metrics.shares(pattern, "higher_by_threshold", "N400 pattern", ["constraint"])
 n400 = n400.rename(columns={"constraint": "condition"})
-cloze_metrics.for_reading(n400, ["metric", "condition"])
+metrics.for_reading(n400, ["metric", "condition"])
 
 # %% [markdown]
 # ## The likeliest words
@@ -188,10 +189,10 @@ Markdown("\n\n".join(f"> **{name}** {table['context'].iloc[0]} ___" for name, ta
 
 # %%
 of_changed = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in changed.items()}
-over = pd.concat([cloze_metrics.over_draws(table, (1, 5)).assign(condition=name) for name, table in of_changed.items()])
+over = pd.concat([metrics.over_draws(table, (1, 5)).assign(condition=name) for name, table in of_changed.items()])
 over = pd.concat([summary[summary["condition"] == "all"].assign(condition="whole text"), over])
 over = over.sort_values("metric", kind="stable")
-cloze_metrics.for_reading(over, ["metric", "condition"], ["draws", "sd"])
+metrics.for_reading(over, ["metric", "condition"], ["draws", "sd"])
 
 # %% [markdown]
 # *value* is the mean over the draws, its interval that of as many trials as there are items; *sd* says how far the draws differ.
@@ -206,11 +207,11 @@ charts.intervals(over[over["metric"] == "sensitivity"].drop(columns="metric"), v
 # with all others in place, costs the expected word most (*loss*, in nats).
 
 # %%
-survival = cloze_metrics.survival(answers, of_changed["shuffled"])
+survival = metrics.survival(answers, of_changed["shuffled"])
 survivors = survival.sort_values(["survives", "mean_place"], ascending=[False, True], kind="stable").head(6)
 left_out = perturb.leave_out_each(items[items["item"].isin(survivors["item"])])
 of_changed["one word left out"], _ = ask(lm, left_out, start_token, target_policy, full_stop, store)
-carried = survivors.merge(cloze_metrics.carrying_words(answers, of_changed["one word left out"]), on="item", how="left")
+carried = survivors.merge(metrics.carrying_words(answers, of_changed["one word left out"]), on="item", how="left")
 carried = carried.assign(expected=carried["expected"].map(" | ".join)).set_index("expected")
 carried[["context", "survives", "mean_place", "carried_by", "loss"]].round(2)
 

@@ -49,9 +49,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, cloze_metrics, perturb, published, recorded, results
-from lib.cloze_answers import ask, kept, side_by_side
-from lib.cloze_items import cloze_quartile, gaps, item_file, read_probes, read_roles
+from lib import charts, perturb, published, results
+from lib.cloze import metrics, recorded
+from lib.cloze.answers import ask, kept, side_by_side
+from lib.cloze.items import cloze_quartile, gaps, item_file, read_probes, read_roles
 from lib.items import origin, sample_groups
 from lib.models import load
 from lib.paths import DATA
@@ -116,7 +117,7 @@ Markdown(f"Data: **{data['name']}**, {items['item'].nunique()} pairs; {'with' if
 answers, choices = ask(lm, items, start_token, target_policy, full_stop, store)
 of_example = answers[answers["item"] == example["item"].iloc[0]].set_index("condition")["probability"]
 np.testing.assert_allclose(of_example[list(by_hand)], list(by_hand.values()), rtol=1e-3)
-Markdown(cloze_metrics.unscored(answers))
+Markdown(metrics.unscored(answers))
 
 # %% [markdown]
 # ## Result
@@ -126,13 +127,13 @@ Markdown(cloze_metrics.unscored(answers))
 # the model's likeliest one, or five? It is counted over both sentences of a pair; in b the expected words are others than in a.
 
 # %%
-compared = cloze_metrics.role_pairs(answers, strict_cloze)
-alike = cloze_metrics.shares(compared, "alike", "difference under .01")
-of_tops = cloze_metrics.tops_of_pairs(answers, "a", "b")
-tops = cloze_metrics.shares(of_tops, "same", "same likeliest word in a and b")
-accuracy = cloze_metrics.accuracy(answers, (1, 5), count="per_row")
-summary = pd.concat([cloze_metrics.sensitivity(compared), alike, tops, accuracy]).assign(condition="all")
-cloze_metrics.for_reading(summary)
+compared = metrics.role_pairs(answers, strict_cloze)
+alike = metrics.shares(compared, "alike", "difference under .01")
+of_tops = metrics.tops_of_pairs(answers, "a", "b")
+tops = metrics.shares(of_tops, "same", "same likeliest word in a and b")
+accuracy = metrics.accuracy(answers, (1, 5), count="per_row")
+summary = pd.concat([metrics.sensitivity(compared), alike, tops, accuracy]).assign(condition="all")
+metrics.for_reading(summary)
 
 # %%
 main = summary.iloc[0]
@@ -153,9 +154,9 @@ charts.margins(margin, value_title="log P(target | a) - log P(target | b)")
 charts.differences(compared) if has_cloze else Markdown("These items have no cloze values: `make data` fetches those that have.")
 
 # %%
-related = pd.concat([cloze_metrics.correlations(compared, seed=seed), cloze_metrics.mean_margins(compared, seed=seed),
-                     cloze_metrics.mean_cloze_difference(compared, seed)]).assign(condition="all")  # fmt: skip
-cloze_metrics.for_reading(related)
+related = pd.concat([metrics.correlations(compared, seed=seed), metrics.mean_margins(compared, seed=seed),
+                     metrics.mean_cloze_difference(compared, seed)]).assign(condition="all")  # fmt: skip
+metrics.for_reading(related)
 
 # %% [markdown]
 # Accuracy by how much people agree on the expected word, and sensitivity by how much they agree on the one in a: quartiles of
@@ -164,10 +165,10 @@ cloze_metrics.for_reading(related)
 # %%
 quartile = cloze_quartile(answers["expected_cloze"])
 of_quartile = answers.assign(quartile=[f"quartile {q:.0f}" if q == q else "no cloze" for q in quartile])
-by_quartile = pd.concat([cloze_metrics.accuracy(of_quartile, (1, 5), ["quartile"], count="per_row"),
-                         cloze_metrics.sensitivity(cloze_metrics.role_pairs(of_quartile), ["quartile"])])  # fmt: skip
+by_quartile = pd.concat([metrics.accuracy(of_quartile, (1, 5), ["quartile"], count="per_row"),
+                         metrics.sensitivity(metrics.role_pairs(of_quartile), ["quartile"])])  # fmt: skip
 by_quartile = by_quartile.rename(columns={"quartile": "condition"}).sort_values(["metric", "condition"])
-cloze_metrics.for_reading(by_quartile, ["metric", "condition"])
+metrics.for_reading(by_quartile, ["metric", "condition"])
 
 # %% [markdown]
 # ## The likeliest words
@@ -210,13 +211,13 @@ of_roles.map("{:.3f}".format, na_action="ignore").fillna("")
 hidden = {"object hidden": perturb.hide_object(items), "subject hidden": perturb.hide_subject(items),
           "both hidden": perturb.hide_both(items)}  # fmt: skip
 of_hidden = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in hidden.items()}
-pairs = {name: cloze_metrics.role_pairs(table) for name, table in of_hidden.items()}
-perturbed = [cloze_metrics.sensitivity(table).assign(condition=name) for name, table in pairs.items()]
-perturbed += [cloze_metrics.accuracy(table, (5,), count=count).assign(condition=name)
+pairs = {name: metrics.role_pairs(table) for name, table in of_hidden.items()}
+perturbed = [metrics.sensitivity(table).assign(condition=name) for name, table in pairs.items()]
+perturbed += [metrics.accuracy(table, (5,), count=count).assign(condition=name)
               for name, table in {"whole": answers, **of_hidden}.items() for count in ("per_row", "once")]  # fmt: skip
 perturbed = pd.concat([summary[summary["metric"].str.startswith("sensitivity")].assign(condition="whole"), *perturbed])
 perturbed = perturbed.fillna({"count": ""})
-cloze_metrics.for_reading(perturbed.sort_values(["metric", "count"], kind="stable"), ["metric", "count", "condition"])
+metrics.for_reading(perturbed.sort_values(["metric", "count"], kind="stable"), ["metric", "count", "condition"])
 
 # %%
 undefined = (pairs["both hidden"]["reason"] == "identical").sum()
@@ -237,11 +238,11 @@ larger = pd.DataFrame()
 if probe and probe.exists():
     drawn = sample_groups(read_probes(probe, "roles"), "item", limit, "seeded", seed)
     of_probe, _ = ask(lm, drawn, start_token, target_policy, full_stop, store)
-    larger = cloze_metrics.accuracy(of_probe, (1, 5, 10, 20), count="per_row").assign(condition="ROLE-1500")
-cloze_metrics.for_reading(larger) if len(larger) else Markdown("Not here: `make data`.")
+    larger = metrics.accuracy(of_probe, (1, 5, 10, 20), count="per_row").assign(condition="ROLE-1500")
+metrics.for_reading(larger) if len(larger) else Markdown("Not here: `make data`.")
 
 # %%
-published_power, of_44 = 0.26, cloze_metrics.proportion(33, 44)
+published_power, of_44 = 0.26, metrics.proportion(33, 44)
 Markdown(f"With 44 pairs, three quarters of them right, the interval runs from {of_44.low:.2f} to {of_44.high:.2f}. The paper puts the power "
          f"of the 44 pairs to show a difference between two good models at {published_power}; .8 is what one usually asks for.")  # fmt: skip
 

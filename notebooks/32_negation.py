@@ -48,9 +48,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, cloze_metrics, published, recorded, results
-from lib.cloze_answers import ask, kept, side_by_side
-from lib.cloze_items import gaps, item_file, read_negation, read_probes
+from lib import charts, published, results
+from lib.cloze import metrics, recorded
+from lib.cloze.answers import ask, kept, side_by_side
+from lib.cloze.items import gaps, item_file, read_negation, read_probes
 from lib.items import origin, sample_groups
 from lib.models import load
 from lib.paths import DATA
@@ -119,7 +120,7 @@ Markdown(f"Data: **{kind}**; {', '.join(f'{n} {name}' for name, n in items.group
 # %%
 answers, choices = ask(lm, items.assign(item=items["unit"]), start_token, target_policy, full_stop, store)
 np.testing.assert_allclose(answers["probability"].head(4), by_hand, rtol=1e-3)
-Markdown(cloze_metrics.unscored(answers))
+Markdown(metrics.unscored(answers))
 
 # %% [markdown]
 # ## Result
@@ -128,15 +129,15 @@ Markdown(cloze_metrics.unscored(answers))
 # understands *not* has all its points above; one that goes by the words crosses over.
 
 # %%
-compared = cloze_metrics.compare(answers, ["item", "polarity"], "role", "true", ["false"])
+compared = metrics.compare(answers, ["item", "polarity"], "role", "true", ["false"])
 lines = compared.assign(condition=compared["set"], value=compared["log_probability_true"] - compared["log_probability_false"])
 licensed = lines["licensing"].map({"Y": "natural, licensed", "N": "natural, unlicensed"})
 lines["condition"] = licensed.fillna("simple")
 charts.paired(lines)
 
 # %%
-summary = cloze_metrics.sensitivity(lines, ["condition", "polarity"])
-by_polarity = cloze_metrics.sensitivity(lines, ["polarity"]).set_index(["metric", "polarity"])
+summary = metrics.sensitivity(lines, ["condition", "polarity"])
+by_polarity = metrics.sensitivity(lines, ["polarity"]).set_index(["metric", "polarity"])
 value = by_polarity["value"]["sensitivity"]
 Markdown(f"The true word is the likelier one in **{value['affirmative']:.0%}** of affirmative and **{value['negative']:.0%}** of "
          f"negative sentences: a difference of {value['affirmative'] - value['negative']:.0%}.")  # fmt: skip
@@ -145,19 +146,19 @@ Markdown(f"The true word is the likelier one in **{value['affirmative']:.0%}** o
 # *Sensitivity*, the share of items above zero, with intervals; and *by threshold*, where the difference must exceed .01.
 
 # %%
-cloze_metrics.for_reading(summary, ["metric", "condition", "polarity"])
+metrics.for_reading(summary, ["metric", "condition", "polarity"])
 
 # %% [markdown]
 # *Accuracy*: does the model say the category at all? Of its errors, how many repeat the subject? Do its words fit the article?
 
 # %%
 affirmative = answers[answers["condition"] == "true affirmative"]
-accuracy = cloze_metrics.accuracy(affirmative, (1, 5), ["set"])
-repeats = cloze_metrics.shares(cloze_metrics.subject_repeats(answers[answers["subject"] != ""]), "repeats", "errors that repeat the subject")
-articles = cloze_metrics.shares(cloze_metrics.articles(answers, 5), "respected", "likeliest five fit a or an")
+accuracy = metrics.accuracy(affirmative, (1, 5), ["set"])
+repeats = metrics.shares(metrics.subject_repeats(answers[answers["subject"] != ""]), "repeats", "errors that repeat the subject")
+articles = metrics.shares(metrics.articles(answers, 5), "respected", "likeliest five fit a or an")
 parts = pd.concat([accuracy, repeats.assign(set="simple negation"), articles.assign(set="all")])
 parts = parts.rename(columns={"set": "condition"})
-cloze_metrics.for_reading(parts, ["metric", "condition"], ["successes"])
+metrics.for_reading(parts, ["metric", "condition"], ["successes"])
 
 # %% [markdown]
 # ## The likeliest words
@@ -165,8 +166,8 @@ cloze_metrics.for_reading(parts, ["metric", "condition"], ["successes"])
 # What the model would say, with and without the negation, side by side. If the words are the same, the *not* was not read.
 
 # %%
-of_tops = cloze_metrics.tops_under_negation(answers)
-same = cloze_metrics.shares(of_tops, "same", "same likeliest word under negation").assign(condition="all")
+of_tops = metrics.tops_under_negation(answers)
+same = metrics.shares(of_tops, "same", "same likeliest word under negation").assign(condition="all")
 alike = of_tops[of_tops["same"] == 1]
 Markdown(f"The likeliest word is the same with and without the negation in {len(alike)} of {same['scored'].sum()} pairs of sentences, of "
          f"{alike['item'].nunique()} of {of_tops['item'].nunique()} items (a tie for the first place in {same['ties'].sum()}):")  # fmt: skip
@@ -200,9 +201,9 @@ of_negation.set_index(["diagnostic", "measure"])[["model", "value"]]
 # the negative sentences look like those of the affirmative ones with true and false swapped, the negation did nothing.
 
 # %%
-shifts = pd.concat([cloze_metrics.negation_shifts(lines, ["condition"], seed),
-                    cloze_metrics.negation_shifts(lines, seed=seed).assign(condition="all")])  # fmt: skip
-cloze_metrics.for_reading(shifts, ["condition"], ["needed"])
+shifts = pd.concat([metrics.negation_shifts(lines, ["condition"], seed),
+                    metrics.negation_shifts(lines, seed=seed).assign(condition="all")])  # fmt: skip
+metrics.for_reading(shifts, ["condition"], ["needed"])
 
 # %% [markdown]
 # *value*: how far the negation moves the preference between the two words, in nats; zero is a model to which the negative sentence
@@ -220,14 +221,14 @@ tables = []
 for path in probes:
     drawn = sample_groups(read_probes(path, "negation"), "item", limit, "seeded", seed)
     of_probe, _ = ask(lm, drawn, start_token, target_policy, full_stop, store)
-    right = cloze_metrics.accuracy(of_probe[of_probe["condition"] == "affirmative"], (1, 5, 10, 20))
-    changed = cloze_metrics.shares(cloze_metrics.tops_of_pairs(of_probe, "affirmative", "negative"), "changed", "top word changes")
+    right = metrics.accuracy(of_probe[of_probe["condition"] == "affirmative"], (1, 5, 10, 20))
+    changed = metrics.shares(metrics.tops_of_pairs(of_probe, "affirmative", "negative"), "changed", "top word changes")
     tables.append(pd.concat([right, changed]).assign(condition=path.stem))
 missing = Markdown("The larger probes are not here: `make data`.")
-cloze_metrics.for_reading(pd.concat(tables), ["condition", "metric"]) if tables else missing
+metrics.for_reading(pd.concat(tables), ["condition", "metric"]) if tables else missing
 
 # %%
-published_power, with_18 = 0.01, cloze_metrics.proportion(9, 18)
+published_power, with_18 = 0.01, metrics.proportion(9, 18)
 Markdown(f"With 18 items, half of them right, the interval runs from {with_18.low:.2f} to {with_18.high:.2f}. The paper puts the power of the "
          f"18 items to show a difference between two good models at {published_power}; .8 is what one usually asks for.")  # fmt: skip
 

@@ -45,13 +45,13 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from lib import charts, corpora, results
-from lib import masked_training as masking
-from lib import recurrent_training as recurrent
+from lib import charts, results
+from lib.training import corpora, recurrent
+from lib.training import masked as masking
 from lib.models import bundled
 from lib.paths import DATA
-from lib.training import Schedule, train
-from lib.trigram import Trigram
+from lib.training.loop import Schedule, train
+from lib.training.trigram import Trigram
 
 charts.use_theme()
 source = bundled.encoder()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 from tiny import FakeModel
 
-from lib.cloze_answers import ask
-from lib.cloze_items import NOTHING
+from lib.cloze.answers import ask
+from lib.cloze.items import NOTHING
 
 
 @dataclass

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import cloze_items
-from lib.cloze_items import article, cloze_quartile, forms, gaps, item_file
+from lib.cloze import items as cloze_items
+from lib.cloze.items import article, cloze_quartile, forms, gaps, item_file
 from lib.errors import LitmusError
 from lib.models import Gap
 

@@ -7,9 +7,10 @@ from cloze import SpellingModel, answers_of, item
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import cloze_metrics, perturb
-from lib.cloze_answers import ask, kept, place_of, shown, side_by_side, top_predictions
-from lib.cloze_items import cloze_quartile
+from lib import perturb
+from lib.cloze import metrics as cloze_metrics
+from lib.cloze.answers import ask, kept, place_of, shown, side_by_side, top_predictions
+from lib.cloze.items import cloze_quartile
 from lib.errors import LitmusError
 from lib.stats import proportion
 

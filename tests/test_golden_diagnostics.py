@@ -13,8 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import cloze_items, cloze_metrics, perturb, recorded
-from lib.cloze_answers import ask
+from lib import perturb
+from lib.cloze import items as cloze_items
+from lib.cloze import metrics as cloze_metrics
+from lib.cloze import recorded
+from lib.cloze.answers import ask
 from lib.models import load
 from lib.models.bundled import distilbert_with
 

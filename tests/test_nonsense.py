@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from lib import formats
 from lib.errors import LitmusError
-from lib.lexicon import dealer, read_lexicon
-from lib.nonsense import (
+from lib.paths import DATA
+from lib.templates.lexicon import dealer, read_lexicon
+from lib.templates.nonsense import (
     COLUMNS,
     NUMBER_OF,
     TAGS,
@@ -26,7 +27,6 @@ from lib.nonsense import (
     variant,
     write_long_distance,
 )
-from lib.paths import DATA
 
 LEXICON = DATA / "lexicon"
 FOLDER = DATA / "items" / "long_distance"

@@ -9,9 +9,9 @@ import sys
 import pandas as pd
 import pytest
 
-from lib import recorded
-from lib.cloze_answers import ask
-from lib.cloze_items import item_file, read_negation
+from lib.cloze import recorded
+from lib.cloze.answers import ask
+from lib.cloze.items import item_file, read_negation
 from lib.models import bundled
 from lib.paths import NOTEBOOKS, REPORTS, ROOT
 

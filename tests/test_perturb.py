@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib import perturb
-from lib.cloze_items import item_file, read_inference, read_roles
+from lib.cloze.items import item_file, read_inference, read_roles
 from lib.errors import LitmusError
 
 

@@ -9,8 +9,9 @@ from cloze import SpellingModel, answers_of, item
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import cloze_metrics, recorded
-from lib.cloze_answers import ask
+from lib.cloze import metrics as cloze_metrics
+from lib.cloze import recorded
+from lib.cloze.answers import ask
 from lib.errors import LitmusError
 
 WORDS = ["chess", "golf", "tea", "##s", "oak", "a\nb"]

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from lib import formats
 from lib.errors import LitmusError
-from lib.lexicon import read_lexicon
 from lib.paths import DATA
-from lib.sentence_templates import (
+from lib.templates.coordination_tense import (
     COORDINATION_PATTERNS,
     MAKERS,
     TENSE_PATTERNS,
@@ -25,6 +24,7 @@ from lib.sentence_templates import (
     without_evidence,
     write_sentence_pairs,
 )
+from lib.templates.lexicon import read_lexicon
 
 LEXICON = DATA / "lexicon"
 ITEMS = DATA / "items"

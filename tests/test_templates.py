@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from lib.errors import LitmusError
-from lib.lexicon import Predicate, dealer, read_lexicon
 from lib.paths import DATA
-from lib.templates import BLIMP, CONSTRUCTIONS, PARADIGMS, agreement_pairs, write_agreement
+from lib.templates.agreement import BLIMP, CONSTRUCTIONS, PARADIGMS, agreement_pairs, write_agreement
+from lib.templates.lexicon import Predicate, dealer, read_lexicon
 
 ITEMS = DATA / "items" / "agreement"
 LEXICON = DATA / "lexicon"

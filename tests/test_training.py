@@ -17,16 +17,18 @@ from torch import nn
 from torch.nn import functional
 from transformers import DistilBertConfig, DistilBertForMaskedLM, DistilBertModel
 
-from lib import corpora, masked_training, recurrent_training
-from lib.corpora import Forbidden, Paragraph
 from lib.errors import LitmusError
-from lib.masked_training import Pieces, Special
 from lib.models import bundled
 from lib.models.bundled import merge_adapter
 from lib.models.recurrent import RecurrentNetwork
 from lib.paths import DATA
-from lib.training import Schedule, Task, first_losses, train
-from lib.trigram import Trigram
+from lib.training import corpora
+from lib.training import masked as masked_training
+from lib.training import recurrent as recurrent_training
+from lib.training.corpora import Forbidden, Paragraph
+from lib.training.loop import Schedule, Task, first_losses, train
+from lib.training.masked import Pieces, Special
+from lib.training.trigram import Trigram
 
 # The loop ------------------------------------------------------------------------------------------------------------
 
@@ -402,7 +404,7 @@ def test_no_published_item_shares_five_words_with_the_training_text(text, datase
 def test_no_item_of_ours_is_in_the_training_text(text):
     """Nothing that an item says as a whole. Items written after the training may share a phrase with some sentences."""
     shared = shared_with(DATA / "items", text)
-    assert len(shared) < 0.001 * sum(len(paragraph.sentences) for paragraph in text.training), "lib.train exclude"
+    assert len(shared) < 0.001 * sum(len(paragraph.sentences) for paragraph in text.training), "lib.training exclude"
     flat = ["", *(" ".join(corpora.words(sentence)) for sentence in shared), ""]
     whole = {" ".join(corpora.words(item)) for item in corpora.item_texts(DATA / "items")}
     read = " | ".join(flat)

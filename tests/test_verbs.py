@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.lexicon import read_lexicon, third_person
 from lib.paths import DATA
+from lib.templates.lexicon import read_lexicon, third_person
 
 # Written by hand: every rule and every exception.
 FORMS = """

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.cloze_answers import REPLACEMENT, assemble
+from lib.cloze.answers import REPLACEMENT, assemble
 from lib.errors import LitmusError
 from lib.items import lines_of
 from lib.models.protocol import FilledBatch, Gap, Position, StartToken, Word
@@ -66,7 +66,7 @@ class Recorded:
             yield FilledBatch([row], torch.tensor([found], dtype=torch.float32), "")
 
     def answers(self, items: pd.DataFrame) -> pd.DataFrame:
-        """The answers to ``items`` (see ``lib.cloze_answers``), as far as they were recorded.
+        """The answers to ``items`` (see ``lib.cloze.answers``), as far as they were recorded.
 
         Ranks are known down to the end of each list. A candidate without a score has the reason ``not_recorded``, or
         ``unscorable`` where the record says so; an expected word needs a place in a list only.

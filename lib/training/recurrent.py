@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib import corpora
-from lib.corpora import Paragraph
 from lib.models import bundled
 from lib.models.recurrent import END, UNKNOWN, RecurrentNetwork, words_of
-from lib.training import Task
-from lib.trigram import Trigram
+from lib.training import corpora
+from lib.training.corpora import Paragraph
+from lib.training.loop import Task
+from lib.training.trigram import Trigram
 
 ROWS = 256  # of the output layer at a time
 
@@ -198,7 +198,7 @@ def task(data: Data, settings: Settings) -> tuple[RecurrentNetwork, Task]:
 
 
 def prepared(settings: Settings) -> tuple[Data, RecurrentNetwork, Task]:
-    """The whole text (see ``lib.corpora``), a network and its task."""
+    """The whole text (see ``lib.training.corpora``), a network and its task."""
     data = ready(*corpora.prepare(bundled.summaries(), corpora.folder_of_books()), settings)
     return data, *task(data, settings)
 

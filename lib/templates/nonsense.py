@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lib.errors import LitmusError
-from lib.lexicon import FORMS_OF, ContentWord, Deal, Lexicon, dealer, read_rows
+from lib.templates.lexicon import FORMS_OF, ContentWord, Deal, Lexicon, dealer, read_rows
 
 COLUMNS = (
     "pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr", "punct", "freq",

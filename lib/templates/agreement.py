@@ -1,27 +1,23 @@
-"""Makes test items from a lexicon that anyone can edit; here, pairs of subject-verb agreement.
+"""Pairs of subject-verb agreement from a lexicon: ``python -m lib.templates agreement --out FOLDER``.
 
-``python -m lib.templates agreement --out FOLDER`` writes one JSONL file per construction, in the format of the
-published targeted syntactic evaluations: the constructions of Marvin and Linzen (2018) in the naming of Newman et al.
-(2021), and one file that plays the part of four paradigms of BLiMP. The same lexicon and seed give the same bytes on
-every machine. ``coordination`` and ``tense`` are made by ``lib.sentence_templates``, ``long-distance`` by ``lib.nonsense``.
+One JSONL file per construction, in the format of the published targeted syntactic evaluations: the constructions of
+Marvin and Linzen (2018) in the naming of Newman et al. (2021), and one file that plays the part of four paradigms of
+BLiMP. The same lexicon and seed give the same bytes on every machine.
 
 One choice of words is a *frame*. A frame is written out in every number its subject and its attractor can have, so
 that a difference between singular and plural, or between match and mismatch, is never a difference between words.
 """
 
-import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from lib import nonsense, paths
 from lib.errors import LitmusError
-from lib.lexicon import (
+from lib.templates.coordination_tense import HUMAN, sentence
+from lib.templates.lexicon import (
     INFLECTIONS,
     NUMBERS,
     ComplementVerb,
@@ -33,10 +29,8 @@ from lib.lexicon import (
     Predicate,
     RelativeVerb,
     dealer,
-    read_lexicon,
     row_of,
 )
-from lib.sentence_templates import HUMAN, MAKERS, sentence, sentence_pairs, write_sentence_pairs
 
 LABELS = {"singular": -1, "plural": -2}
 
@@ -368,85 +362,3 @@ def write_agreement(out: Path, lexicon: Lexicon, pairs: int = 320, seed: int = 0
     for path, text in texts.items():
         path.write_bytes(text.encode())
     return list(texts)
-
-
-# --- Command line -----------------------------------------------------------------------------------------------------
-
-app = typer.Typer(add_completion=False, help="Make test items from a lexicon that anyone can edit.")
-
-
-@app.callback()
-def _main() -> None:
-    """Each kind of items is a command of its own."""
-
-
-LEXICON = paths.DATA / "lexicon"
-SENTENCES = paths.DATA / "items" / "long_distance" / "sentences.tsv"
-COUNTS = LEXICON / "counts.csv"
-File = Annotated[Path, typer.Option(help="The file to write, in the sentence-focused format; it is replaced.")]
-Pairs = Annotated[int, typer.Option(help="Pairs in all, a multiple of the number of patterns (8 and 12).")]
-Seed = Annotated[int, typer.Option(help="Another seed gives another choice of words.")]
-Words = Annotated[Path, typer.Option("--lexicon", help="Folder of the word lists.")]
-
-
-@app.command()
-def agreement(
-    out: Annotated[Path, typer.Option(help="Folder for the JSONL files; files of the same name are replaced.")],
-    pairs: Annotated[int, typer.Option(help=f"Pairs per construction, a multiple of {BALANCE}.")] = 320,
-    seed: Seed = 0,
-    lexicon: Words = LEXICON,
-) -> None:
-    """Subject-verb agreement: one file of minimal pairs per construction."""
-    with told():
-        written = write_agreement(out, read_lexicon(lexicon), pairs, seed)
-        typer.echo(f"wrote {len(written)} files of {pairs} pairs to {out}")
-
-
-@app.command()
-def coordination(out: File, pairs: Pairs = 320, seed: Seed = 0, lexicon: Words = LEXICON) -> None:
-    """Coordinated subjects (the king and the queen sing): pairs of sentences, short and long."""
-    _write_pairs("coordination", out, pairs, seed, lexicon)
-
-
-@app.command()
-def tense(out: File, pairs: Pairs = 480, seed: Seed = 0, lexicon: Words = LEXICON) -> None:
-    """Tense and the time that an adverb names (yesterday the doctor came): pairs of sentences."""
-    _write_pairs("tense", out, pairs, seed, lexicon)
-
-
-def _write_pairs(kind: str, out: Path, pairs: int, seed: int, lexicon: Path) -> None:
-    with told():
-        write_sentence_pairs(out, sentence_pairs(read_lexicon(lexicon), kind, pairs, seed))
-        typer.echo(f"wrote {pairs} pairs of {len(MAKERS[kind][1])} patterns to {out}")
-
-
-@app.command()
-def long_distance(
-    out: Annotated[Path, typer.Option(help="The file to write, in the format of Gulordava et al.; it is replaced.")],
-    variants: Annotated[int, typer.Option(help="Nonsense variants of each sentence.")] = nonsense.VARIANTS,
-    seed: Seed = 0,
-    sentences: Annotated[Path, typer.Option(help="Tagged sentences to make variants of.")] = SENTENCES,
-    counts: Annotated[Path, typer.Option(help="Counts of forms, for the column freq.")] = COUNTS,
-    lexicon: Words = LEXICON,
-) -> None:
-    """Long-distance agreement: sentences written by hand, each with nonsense variants."""
-    with told():
-        originals = nonsense.read_originals(sentences)
-        found = nonsense.read_counts(counts)
-        rows = nonsense.long_distance_rows(originals, read_lexicon(lexicon), found, variants, seed)
-        nonsense.write_long_distance(out, rows)
-        typer.echo(f"wrote {len(rows) // 2} pairs to {out}")
-
-
-@contextlib.contextmanager
-def told() -> Iterator[None]:
-    """What a person can mend is one line on the error stream and exit code 2."""
-    try:
-        yield
-    except (LitmusError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from None
-
-
-if __name__ == "__main__":
-    app()

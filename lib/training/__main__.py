@@ -1,17 +1,15 @@
-"""Train the bundled models: ``python -m lib.train masked`` and ``python -m lib.train recurrent``.
+"""Train the bundled models: ``python -m lib.training masked`` and ``python -m lib.training recurrent``.
 
 A run goes on from its last checkpoint, so it may be stopped at any time; hours on two cores, less on a GPU.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lib.errors import LitmusError
 from lib.paths import cache
+from lib.say import told
 
 app = typer.Typer(add_completion=False)
 
@@ -24,7 +22,7 @@ def folder_of(name: str) -> Path:
 @app.command()
 def books() -> None:
     """Get the books that the models are trained on, about 13 MB of text, into the cache (or the folder LITMUS_CORPORA)."""
-    from lib import corpora
+    from lib.training import corpora
 
     with told():
         corpora.fetch_books(corpora.folder_of_books(), typer.echo)
@@ -36,9 +34,10 @@ def exclude() -> None:
 
     What is listed stays so: a longer list is another text, and asks for training anew.
     """
-    from lib import corpora, published
+    from lib import published
     from lib.models import bundled
     from lib.paths import DATA
+    from lib.training import corpora
 
     with told():
         folders = [DATA / "items", *filter(None, [published.find()])]
@@ -62,8 +61,8 @@ def masked(
     threads: Annotated[int, typer.Option(min=0, help="0: as many as torch chooses")] = 0,
 ) -> None:
     """The masked model: a head and low-rank updates for the bundled encoder."""
-    from lib import masked_training
-    from lib.training import Schedule, first_losses, train, write_rows
+    from lib.training import masked as masked_training
+    from lib.training.loop import Schedule, first_losses, train, write_rows
 
     settings = masked_training.Settings(rank=rank, lowest=lowest, share=share, pieces=pieces, seed=seed)
     schedule, folder = Schedule(steps, peak, warm_up, decay), folder_of(run)
@@ -91,9 +90,9 @@ def recurrent(
     threads: Annotated[int, typer.Option(min=0, help="0: as many as torch chooses")] = 0,
 ) -> None:
     """The word-level LSTM."""
-    from lib import recurrent_training
     from lib.models.recurrent import save
-    from lib.training import Schedule, first_losses, train, write_rows
+    from lib.training import recurrent as recurrent_training
+    from lib.training.loop import Schedule, first_losses, train, write_rows
 
     settings = recurrent_training.Settings(dropout=dropout, seed=seed)
     schedule, folder = Schedule(steps, peak, warm_up, decay), folder_of(run)
@@ -119,8 +118,8 @@ def measure(
     """Held-out loss and top-1 accuracy of masked models, all on the same places."""
     import pandas as pd
 
-    from lib import masked_training
-    from lib.training import write_rows
+    from lib.training import masked as masked_training
+    from lib.training.loop import write_rows
 
     with told():
         use(threads)
@@ -136,16 +135,6 @@ def use(threads: int) -> None:
 
     if threads:
         torch.set_num_threads(threads)
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """What a person can mend is told in one sentence, with exit code 2."""
-    try:
-        yield
-    except LitmusError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 def _say(line: str) -> None:

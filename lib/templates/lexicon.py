@@ -110,7 +110,7 @@ class Determiner(NamedTuple):
 
 
 class ContentWord(NamedTuple):
-    """A row of ``content_words.csv``: a word in all its forms, for nonsense sentences (``lib.nonsense``)."""
+    """A row of ``content_words.csv``: a word in all its forms, for nonsense sentences (``lib.templates.nonsense``)."""
 
     kind: str
     plain: str

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from lib.errors import LitmusError
-from lib.lexicon import NUMBERS, Deal, Event, Forms, Lexicon, Noun, Number, TemporalAdverb, dealer, row_of
+from lib.templates.lexicon import NUMBERS, Deal, Event, Forms, Lexicon, Noun, Number, TemporalAdverb, dealer, row_of
 
 COLUMNS = ("pattern", "sent", "sent_alt")
 Pair = dict[str, str]

@@ -68,7 +68,7 @@ def read_books(folder: Path) -> list[Paragraph]:
     for book in listed_books():
         if not (folder / book.file).is_file():
             raise LitmusError(
-                f"the book {book.file} is not in {folder}; get the books by python -m lib.train books, "
+                f"the book {book.file} is not in {folder}; get the books by python -m lib.training books, "
                 "or name their folder by LITMUS_CORPORA."
             )
         lines = dict.fromkeys((folder / book.file).read_text(encoding="utf-8").splitlines())

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lib import corpora
-from lib.corpora import Paragraph
 from lib.models import bundled
-from lib.training import Task
+from lib.training import corpora
+from lib.training.corpora import Paragraph
+from lib.training.loop import Task
 
 LONGEST = 128  # pieces of an example, the two special ones included
 
@@ -293,7 +293,7 @@ def task(
 
 
 def prepared(settings: Settings) -> tuple[Trainee, Task]:
-    """The trainee and its task on the whole text (see ``lib.corpora``)."""
+    """The trainee and its task on the whole text (see ``lib.training.corpora``)."""
     source = bundled.encoder()
     tokenizer, special = tokenizer_of(source)
     network = trainee(source, settings)

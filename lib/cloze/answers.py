@@ -1,6 +1,6 @@
 """What a model answers to the items of the psycholinguistic diagnostics: one table that every metric is made from.
 
-The columns of the items (``lib.cloze_items``) and
+The columns of the items (``lib.cloze.items``) and
 
 ``log_probability`` (natural log), ``probability``, ``rank`` (1 = likeliest, ties share the better rank) and ``place`` (ties
 share the worse one: a word is among the likeliest k for sure if its place is at most k) of the candidate; ``scorable`` and
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from lib.cloze_items import forms, gaps
+from lib.cloze.items import forms, gaps
 from lib.models.protocol import LanguageModel, StartToken
 from lib.scoring import Fills, TargetPolicy, fill
 from lib.store import Store
@@ -30,7 +30,7 @@ TOP = ["top_ids", "top_pieces", "top_kinds", "top_probabilities"]
 
 
 class Answering(Protocol):
-    """Scores made elsewhere (``lib.recorded``): what holds answers to items already."""
+    """Scores made elsewhere (``lib.cloze.recorded``): what holds answers to items already."""
 
     family: str
 
@@ -48,7 +48,7 @@ def ask(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """The answers of ``model`` to ``items``, and the choices that they depend on.
 
-    ``model``: any ``LanguageModel``, or recorded scores (``lib.recorded.Recorded``), whose choices were made elsewhere.
+    ``model``: any ``LanguageModel``, or recorded scores (``lib.cloze.recorded.Recorded``), whose choices were made elsewhere.
     ``full_stop``: a masked model reads one behind the gap, as in running text; others never see it.
     """
     if model.family == "recorded":

@@ -1,7 +1,7 @@
 """Metrics of the psycholinguistic diagnostics: functions from tables to tables.
 
 Accuracy and sensitivity are those of Ettinger (2020), "What BERT is not", sections 5 to 9. ``answers`` is always the table
-of ``lib.cloze_answers``. Counts of successes carry Wilson intervals, means and correlations a bootstrap over items, 95 %.
+of ``lib.cloze.answers``. Counts of successes carry Wilson intervals, means and correlations a bootstrap over items, 95 %.
 Ties are counted and are no success; what cannot be scored is left out of numerator and denominator, and counted by reason.
 """
 
@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from lib.cloze_answers import shown
-from lib.cloze_items import article
+from lib.cloze.answers import shown
+from lib.cloze.items import article
 from lib.errors import LitmusError
 from lib.stats import CONFIDENCE, RESAMPLES, clustered_means, proportion
 
