@@ -300,7 +300,7 @@ def contexts_of(pairs: pd.DataFrame, causal: bool) -> pd.DataFrame:
     return metrics.distinct_contexts(scoring.fill(Reader(causal), items.gaps(pairs, True), []), pairs["label"])
 
 
-def test_simple_agreement_has_140_rows_100_gap_contexts_and_20_left_contexts(datasets):
+def test_case_10_simple_agreement_has_140_rows_100_gap_contexts_and_20_left_contexts(datasets):
     pairs = items.read_agreement(datasets / "refining-tse" / "ML" / "simple_agrmt_all.jsonl")
     found = [contexts_of(pairs, causal) for causal in (False, True)]
     assert [len(pairs), *map(len, found)] == [140, 100, 20]
@@ -359,7 +359,7 @@ def test_a_wrong_list_is_named_with_what_to_do(case, tmp_path):
     one_sentence(error, str(path), *parts)
 
 
-def test_lemmas_are_their_two_forms_and_repeats_count_once(tmp_path):
+def test_case_8_lemmas_are_their_two_forms_and_repeats_count_once(tmp_path):
     """The published reader keys on idx: of these rows it would keep one."""
     path = file_of(tmp_path, HEADER, "_,runs,run,12.5", '_,"walks", walk ,_', "_,runs,run,3", "_,runs,rune,")
     table = items.read_verbs(path)
@@ -374,7 +374,7 @@ def test_columns_may_stand_in_any_order_and_others_are_allowed(tmp_path):
     assert table[["singular", "plural"]].to_numpy().tolist() == [["runs", "run"]]
 
 
-def test_a_form_in_both_columns_marks_both_its_rows(tmp_path):
+def test_case_9_a_form_in_both_columns_marks_both_its_rows(tmp_path):
     table = items.read_verbs(file_of(tmp_path, HEADER, "_,refocuseses,refocuses,_", "_,a,b,_", "_,refocuses,refocus,_"))
     assert table["ambiguous"].tolist() == [True, False, True]
 

@@ -280,7 +280,7 @@ def test_a_constant_model_has_only_ties_and_scores_nothing():
     assert metrics.by_lemma(table)["ties"].tolist() == [2, 2, 2]
 
 
-def test_a_peak_without_a_verb_is_invalid_and_not_zero():
+def test_case_5_a_peak_without_a_verb_is_invalid_and_not_zero():
     """Nine tenths of the mass are on one word that is no verb; no warning is given, and the share is told."""
     peaked = [0.91] + [0.01] * 9
     model = Table(VOCABULARY, {"they": peaked, "those": BY_HAND})

@@ -53,7 +53,7 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_notebook_has_the_cells_tags_and_kernel_of_its_source(source: Path):
+def test_case_74_a_notebook_has_the_cells_tags_and_kernel_of_its_source(source: Path):
     notebook = pairs.notebook_of(source)
     assert [cell.cell_type for cell in notebook.cells] == ["markdown", "code", "code", "code"]
     assert notebook.cells[1].metadata.tags == ["parameters"]
@@ -79,7 +79,7 @@ def test_a_changed_cell_leaves_the_ids_of_the_others(source: Path):
     assert before[0] != after[0]
 
 
-def test_time_stamps_mean_nothing(source: Path):
+def test_case_81_time_stamps_mean_nothing(source: Path):
     pairs.write(source)
     os.utime(source.with_suffix(".ipynb"), (1, 1))
     assert pairs.difference(source) == ""
@@ -164,7 +164,7 @@ def test_a_notebook_without_its_source(tmp_path: Path):
         (HEADER + BODY + '\n# %% tags=["parameters"]\nx = 1\n', "has 2 cells tagged parameters"),
     ],
 )
-def test_a_source_that_could_not_be_run_with_parameters_is_refused(source: Path, text: str, words: str):
+def test_cases_73_and_75_a_source_that_could_not_be_run_with_parameters_is_refused(source: Path, text: str, words: str):
     source.write_text(text)
     with pytest.raises(LitmusError, match=words):
         pairs.notebook_of(source)

@@ -41,7 +41,7 @@ def test_files_named_exist(name):
         assert built or (ROOT / path).exists(), path
 
 
-def test_python_snippets_run():
+def test_case_92_python_snippets_run():
     snippets = re.findall(r"```python\n(.*?)```", text_of("README.md"), flags=re.S)
     assert snippets
     for snippet in snippets:

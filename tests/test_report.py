@@ -157,7 +157,7 @@ def shown(*data: dict) -> list:
 # ---- the page as a file
 
 
-def test_a_page_refers_to_nothing_outside_and_is_not_heavy(page: Path):
+def test_case_83_a_page_refers_to_nothing_outside_and_is_not_heavy(page: Path):
     text = page.read_text()
     markup = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
     assert re.findall(r"<(?:link|iframe|object|embed|base)\b[^>]*>", markup) == ['<link rel="icon" href="data:,">']

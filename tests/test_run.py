@@ -119,7 +119,7 @@ def test_parameters_are_read_with_their_defaults(tiny):
         ('# %% tags=["parameters"]\nlimit = \n', "is not Python"),
     ],
 )
-def test_a_parameters_cell_that_is_not_plain_is_refused(tmp_path, cell, said):
+def test_case_73_a_parameters_cell_that_is_not_plain_is_refused(tmp_path, cell, said):
     with pytest.raises(LitmusError, match=said):
         parameters_of(write(tmp_path / "odd.py", cell))
 
@@ -177,7 +177,7 @@ def test_values_that_will_do(tiny, name, text, value):
         ("x" * 500, "5", "there is no parameter x{77}\\.\\.\\.; the notebook has"),
     ],
 )
-def test_values_that_are_refused(tiny, name, value, said):
+def test_case_73_names_and_values_that_are_refused(tiny, name, value, said):
     with pytest.raises(LitmusError, match=said):
         check_parameters(parameters_of(tiny), {name: value})
 
@@ -235,7 +235,7 @@ def test_a_run_leaves_its_results_and_nothing_of_an_earlier_one(tiny, tmp_path):
         ("sleep", 2, "the cell took longer than the limit of 2 s"),
     ],
 )
-def test_a_notebook_that_fails_is_kept_and_says_where(tiny, tmp_path, capsys, how, timeout, said):
+def test_case_78_a_notebook_that_fails_is_kept_and_says_where(tiny, tmp_path, capsys, how, timeout, said):
     out = tmp_path / "pages" / "tiny"
     out.parent.mkdir()
     for suffix in run.RESULTS:

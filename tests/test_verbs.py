@@ -30,7 +30,7 @@ verbs = list(csv.DictReader((DATA / "verbs.csv").open(encoding="utf-8", newline=
 
 
 @pytest.mark.parametrize(("lemma", "form"), list(zip(FORMS.split()[::2], FORMS.split()[1::2], strict=True)))
-def test_third_person(lemma, form):
+def test_case_9_third_person(lemma, form):
     assert third_person(lemma) == form
 
 
@@ -47,7 +47,7 @@ def test_the_list_has_the_published_columns_and_enough_verbs():
     assert len({row["plur"] for row in verbs}) >= 1500
 
 
-def test_no_form_stands_twice_or_in_both_columns():
+def test_case_9_no_form_stands_twice_or_in_both_columns():
     singular, plural = [row["sing"] for row in verbs], [row["plur"] for row in verbs]
     assert len(set(singular)) == len(singular)
     assert len(set(plural)) == len(plural)
