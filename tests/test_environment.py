@@ -98,6 +98,16 @@ def test_commands_do_not_wait_for_heavy_imports(module):
     assert not {"torch", "transformers", "altair", "scipy"} & set(json.loads(done.stdout))
 
 
+@pytest.mark.parametrize("path", [path for path in SOURCES if "tests" not in path.parts], ids=lambda path: path.name)
+def test_cases_7_and_24_names_that_newer_libraries_dropped_are_used_nowhere(path):
+    dropped = {"NaN", "Inf", "infty", "float_", "product", "batch_encode_plus", "encode_plus", "add_prefix_space"}
+    names = {
+        node.attr for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)
+    }
+    assert not names & dropped
+    assert int(importlib.metadata.version("numpy").split(".")[0]) >= 2
+
+
 def test_published_numbers_have_the_columns_and_names_that_their_readme_says():
     table = pd.read_csv(DATA / "reference" / "newman2021.csv")
     assert list(table) == ["source", "template", "model", "metric", "value"]

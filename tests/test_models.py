@@ -452,6 +452,28 @@ def test_case_18_a_word_of_several_pieces_has_all_its_ids(either):
     assert shown.replace("##", "").replace(" ", "") == "zebrakeys"
 
 
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=8))
+def test_case_27_every_form_has_a_piece_of_its_own_or_a_reason(either, form):
+    """What is scored behind a context is cut out by characters: never nothing, and never a piece of the context."""
+    for position in ("start", "start_as_written", "middle"):
+        word = either.word(form, position)
+        assert bool(word.ids) != bool(word.reason)
+        if word.ids and form.isalnum() and form.isascii() and either.cased:
+            shown = either.tokenizer.decode(list(word.ids), clean_up_tokenization_spaces=False).replace("##", "")
+            assert shown.replace(" ", "").lower() == form.lower()
+
+
+def test_case_87_progress_is_plain_text_for_a_person_and_nothing_inside_a_run(either, monkeypatch, capsys):
+    for quiet in ("", "1"):
+        monkeypatch.setenv("LITMUS_QUIET", quiet)
+        list(either.fill(GAPS))
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert ("gaps:   0%" in told.err) is not bool(quiet)
+        assert not quiet or told.err == ""
+
+
 def test_case_29_the_first_word_of_a_text_is_capitalised_and_has_no_space():
     for name in ("roberta", "gpt2"):
         model = tiny.model(name)

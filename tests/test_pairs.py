@@ -11,6 +11,7 @@ import pytest
 
 from lib import pairs
 from lib.errors import LitmusError
+from lib.paths import ROOT
 
 HEADER = """# ---
 # jupyter:
@@ -120,6 +121,20 @@ def test_what_jupyterlab_adds_when_it_saves_is_no_difference(source: Path):
     notebook.cells[2].metadata["trusted"] = True
     nbformat.write(notebook, source.with_suffix(".ipynb"))
     assert pairs.difference(source) == ""
+
+
+def test_case_82_what_papermill_leaves_in_a_notebook_does_not_reach_the_source(source: Path, tmp_path: Path):
+    """Saving an executed notebook in JupyterLab would write its source anew, by this configuration."""
+    (tmp_path / "jupytext.toml").write_bytes((ROOT / "jupytext.toml").read_bytes())
+    (tmp_path / "notebooks").mkdir()
+    notebook = pairs.notebook_of(source)
+    notebook.metadata["papermill"] = {"duration": 7.2, "parameters": {"limit": 5}}
+    notebook.cells[2].metadata["papermill"] = {"duration": 0.1, "status": "completed"}
+    nbformat.write(notebook, tmp_path / "notebooks" / "x.ipynb")
+    subprocess.run([sys.executable, "-m", "jupytext", "--sync", "notebooks/x.ipynb"], cwd=tmp_path, check=True)
+    text = (tmp_path / "notebooks" / "x.py").read_text()
+    assert "limit + 1" in text and 'tags=["parameters"]' in text
+    assert "papermill" not in text
 
 
 def test_the_command_checks_makes_and_checks_again(source: Path):

@@ -203,6 +203,13 @@ def test_all_items_are_no_sample(tmp_path: Path):
     assert '<tr class="set">' not in text
 
 
+def test_case_80_the_cell_that_papermill_adds_is_shown_as_the_parameters_cell_is(page: Path):
+    labels = re.findall(
+        r'<details class="code"( open)?>\s*<summary[^>]*>\s*(parameters[ \w]*?)\s*</summary>', page.read_text()
+    )
+    assert labels == [("", "parameters"), ("", "parameters of this run")]
+
+
 def test_without_a_record_the_head_tells_what_papermill_left(tmp_path: Path):
     parameters = new_code_cell('model = "gpt2"\nlimit = 0  # 0 = all\nseed = 0', metadata={"tags": ["parameters"]})
     run = {"parameters": {"limit": 5, "seed": 0}, "start_time": "2026-11-30T10:00:00.5", "duration": 7.2}

@@ -75,6 +75,14 @@ def test_the_csv_has_what_the_parquet_has(tmp_path):
     assert rows == [["" if pd.isna(cell) else str(cell) for cell in row] for row in whole.to_numpy(dtype=object)]
 
 
+def test_case_15_no_number_is_rounded_on_its_way_to_a_file(tmp_path):
+    exact = -3.2000000000000006
+    path = write(tmp_path / "x", ITEMS.assign(margin=exact), headline={"value": exact})
+    assert set(pd.read_parquet(path.with_suffix(".parquet"))["margin"]) == {exact}
+    assert set(pd.read_csv(path.with_suffix(".csv"))["margin"]) == {exact}
+    assert results.read(path)["headline"]["value"] == exact
+
+
 def test_the_json_is_strict(tmp_path):
     """NaN and Infinity are no JSON: browsers, R and jq refuse them."""
 
