@@ -119,7 +119,7 @@ def _read(items: list) -> pd.DataFrame:
     for place, item in enumerate(items, start=1):
         if not isinstance(item, dict) or any(field not in item for field in FIELDS):
             raise NotYet(f"Item {place} should be a dict with the fields {', '.join(FIELDS)}.")
-        if item["label"] not in LABELS:
+        if type(item["label"]) is not int or item["label"] not in LABELS:
             raise NotYet(f"Item {place} has the label {item['label']!r}; it is -2 for plural and -1 for singular.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "items.jsonl"
