@@ -11,6 +11,7 @@ specification as version 5 and puts three types in one output: the specification
 pages), a picture (shown where scripts are not trusted) and the description (where there are no pictures).
 """
 
+import functools
 import hashlib
 import struct
 import zlib
@@ -20,6 +21,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+
+from lib.paths import DATA
 
 VEGA_LITE = "5.20"
 """The version of Vega-Lite that draws pictures and pages, so that both look as in JupyterLab."""
@@ -33,6 +36,7 @@ PALETTE = (BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#8C6D46")
 
 GREY = "#767676"
 METRIC_COLOURS = {"EW": BLUE, "MW": VERMILLION, "TSE": GREY}
+SHAPES = ("circle", "square", "diamond", "triangle-up")
 BUNDLED_MODELS = ("smollm2-135m-instruct", "distilbert-mlm", "wiki-lstm")
 
 WIDTH = 430
@@ -59,22 +63,32 @@ def use_theme() -> None:
 
 
 def model_colours(models: Iterable[str]) -> dict[str, str]:
-    """A colour for each model, the same one wherever the model appears as long as colours last.
+    """The colour of each model: by its name alone, so it is the same in every picture and on every page.
 
-    The bundled models have fixed colours; any other has the colour its name leads to among the rest, or the next free
-    one where two names lead to the same. Colours repeat when there are more models than colours.
+    The bundled models come first, then those of ``data/models.csv`` in its order, each with the next colour, and from the
+    start when colours are used up; of any other model the name's digest decides. Where models share a colour, their shapes
+    (``model_shapes``) and their labels tell them apart.
     """
-    names = sorted(set(models), key=lambda name: (name not in BUNDLED_MODELS, name))
-    reserved, rest = PALETTE[: len(BUNDLED_MODELS)], PALETTE[len(BUNDLED_MODELS) :]
-    colours: dict[str, str] = {}
-    for position, name in enumerate(names):
-        start = int(hashlib.sha256(name.encode()).hexdigest(), 16) % len(rest)
-        preferred = (*rest[start:], *rest[:start], *reserved)
-        if name in BUNDLED_MODELS:
-            preferred = (reserved[BUNDLED_MODELS.index(name)],)
-        taken = list(colours.values())[position - position % len(PALETTE) :]
-        colours[name] = next(colour for colour in preferred if colour not in taken)
-    return colours
+    return {name: PALETTE[_place(name) % len(PALETTE)] for name in sorted(set(models))}
+
+
+def model_shapes(models: Iterable[str]) -> dict[str, str]:
+    """The shape of each model's points, by its name alone, as ``model_colours``; a circle for the first colours."""
+    return {name: SHAPES[_place(name) // len(PALETTE) % len(SHAPES)] for name in sorted(set(models))}
+
+
+def _place(name: str) -> int:
+    """Where a model stands in the row of all looks, colour by colour and then shape by shape."""
+    listed = _listed_models()
+    if name in listed:
+        return listed.index(name)
+    return len(PALETTE) + int(hashlib.sha256(name.encode()).hexdigest(), 16) % (len(PALETTE) * (len(SHAPES) - 1))
+
+
+@functools.cache
+def _listed_models() -> tuple[str, ...]:
+    names = pd.read_csv(DATA / "models.csv", keep_default_na=False)["name"]
+    return (*BUNDLED_MODELS, *(name for name in names if name not in BUNDLED_MODELS))
 
 
 def cutoff_curves(
@@ -525,6 +539,7 @@ def compare(
     base = alt.Chart().encode(
         y=alt.Y("model:N", sort=models, title=None).axis(labelLimit=150, domain=False, ticks=False),
         color=alt.Color("model:N", legend=None, scale=_scale(model_colours(models))),
+        shape=alt.Shape("model:N", legend=None, scale=_scale(model_shapes(models))),
     )
     scale = alt.Scale(domain=[0, 1])
     bar = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=value_title, scale=scale), x2="high:Q")
@@ -654,7 +669,10 @@ def _metric_colours(metrics: list[str]) -> dict[str, str]:
 def _tooltip(data: pd.DataFrame, names: list[str]) -> list[alt.Tooltip]:
     """Name and value of each column, scores with three decimals."""
     decimals = {"value", "low", "high", "tse", "published"}
-    return [alt.Tooltip(name, format=".3f") if name in decimals else alt.Tooltip(name) for name in names]
+    return [
+        alt.Tooltip(name, title=name.replace("_", " "), format=".3f" if name in decimals else alt.Undefined)
+        for name in names
+    ]
 
 
 def _order(data: pd.DataFrame, column: str) -> list[str]:
