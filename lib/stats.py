@@ -83,36 +83,95 @@ def compare_models(right: pd.DataFrame, clusters: Sequence[Hashable] | None = No
 
     ``right``: one row an item, one column a model; 1 (right), 0 (wrong) or NaN (no score). An item that one of two models
     has no score for is left out of their comparison. ``clusters``: one label an item, see ``clustered_means``; the McNemar
-    test takes items as independent, so where they share templates the interval is the more careful of the two.
+    test takes items as independent, so where they share templates or contexts the interval is the more careful of the two.
 
-    Columns: ``first``, ``second``; ``n`` items; ``only_first``, ``only_second``: items that one of them alone gets right;
-    ``difference``: share right of the first minus that of the second, with its paired bootstrap interval ``low``, ``high``;
-    ``odds_ratio``: ``only_first`` / ``only_second``, the size of the effect among items that tell the two apart (infinite
-    where the second never wins alone, NaN where they never differ); ``p_value``: exact McNemar; ``p_holm``: the same,
-    corrected for all rows of the table.
+    Columns: ``first``, ``second``; ``n`` items in ``clusters``; ``only_first``, ``only_second``: items that one of them
+    alone gets right; ``p_value``: exact McNemar; ``p_holm``: the same, corrected for all rows of the table. How large is the
+    effect: ``difference``, share right of the first minus that of the second, with its paired bootstrap interval ``low``,
+    ``high``, says what it means in items; ``odds_ratio``, ``only_first`` / ``only_second``, with its exact interval
+    ``odds_low``, ``odds_high``, says how lopsided the items are that tell the two apart, however few they are (infinite
+    where the second never wins alone, NaN where they never differ). Cohen's g is a function of the odds ratio.
     """
-    from statsmodels.stats.contingency_tables import mcnemar
+    from scipy.stats import binomtest
 
-    pairs = list(combinations(right.columns, 2))
-    answers = {model: right[model].to_numpy(dtype=float, na_value=np.nan) for model in right}
-    apart = np.column_stack([answers[one] - answers[other] for one, other in pairs] or [np.empty((len(right), 0))])
-    difference, low, high = clustered_means(apart, clusters, seed)
-    counts = [((apart == sign).sum(0)) for sign in (1, -1)]
-    table = pd.DataFrame(pairs, columns=["first", "second"]).assign(
-        n=(~np.isnan(apart)).sum(0),
-        only_first=counts[0],
-        only_second=counts[1],
-        difference=difference,
-        low=low,
-        high=high,
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        table["odds_ratio"] = counts[0] / counts[1]
-    table["p_value"] = [
-        float(mcnemar([[0, one], [other, 0]], exact=True).pvalue) if n else np.nan
-        for n, one, other in table[["n", "only_first", "only_second"]].itertuples(index=False)
-    ]
+    pairs, apart = _apart(right)
+    table = _differences(pairs, apart, clusters, seed)
+    tests = []
+    for column in apart.T:
+        wins, losses = int((column == 1).sum()), int((column == -1).sum())
+        if not wins + losses:
+            p_value = 1.0 if (~np.isnan(column)).any() else np.nan
+            tests.append([wins, losses, np.nan, np.nan, np.nan, p_value])
+            continue
+        test = binomtest(wins, wins + losses)  # two-sided at 1/2: the exact McNemar test
+        low, high = test.proportion_ci(CONFIDENCE, method="exact")
+        tests.append([wins, losses, _odds(wins / (wins + losses)), _odds(low), _odds(high), test.pvalue])
+    names = ["only_first", "only_second", "odds_ratio", "odds_low", "odds_high", "p_value"]
+    table[names] = pd.DataFrame(tests, columns=names)
     return table.assign(p_holm=holm(table["p_value"]))
+
+
+def compare_scores(scores: pd.DataFrame, clusters: Sequence[Hashable] | None = None, seed: int = 0) -> pd.DataFrame:
+    """Is one model's score higher than another's on the same items? As ``compare_models``, for scores that are no yes or no.
+
+    The test is a paired t test over the means of clusters, as many observations as there are clusters. Columns: ``first``,
+    ``second``, ``n``, ``clusters``, ``difference`` (of the means), ``low``, ``high``, ``effect`` (Cohen's d of paired
+    observations: mean difference of clusters over its standard deviation), ``p_value``, ``p_holm``.
+    """
+    from scipy.stats import ttest_1samp
+
+    pairs, apart = _apart(scores)
+    table = _differences(pairs, apart, clusters, seed)
+    labels = np.arange(len(apart)) if clusters is None else pd.factorize(np.asarray(clusters, dtype=object))[0]
+    of_clusters = pd.DataFrame(apart).groupby(labels).mean()
+    tests = []
+    for column in of_clusters:
+        known = of_clusters[column].dropna()
+        spread = known.std() if len(known) > 1 else np.nan
+        if not spread > 0:
+            tests.append([np.nan, 1.0 if len(known) > 1 and known.iloc[0] == 0 else np.nan])
+            continue
+        tests.append([known.mean() / spread, float(ttest_1samp(known, 0).pvalue)])
+    table[["effect", "p_value"]] = pd.DataFrame(tests, columns=["effect", "p_value"])
+    return table.assign(p_holm=holm(table["p_value"]))
+
+
+def beyond_chance(compared: pd.DataFrame) -> pd.Series:
+    """Which rows of a comparison to believe: corrected p below 5 %, and an interval over clusters that excludes 0.
+
+    Both are asked for: the McNemar test sees every item as one of its own, the interval does not correct for the family.
+    """
+    outside = (compared["low"] > 0) | (compared["high"] < 0)
+    return (compared["p_holm"] < 1 - CONFIDENCE) & outside
+
+
+def _apart(table: pd.DataFrame) -> tuple[list[tuple], np.ndarray]:
+    """Every pair of columns, and their differences item by item: shape (items, pairs)."""
+    values = table.to_numpy(dtype=float, na_value=np.nan)
+    chosen = list(combinations(range(values.shape[1]), 2))
+    apart = [values[:, one] - values[:, other] for one, other in chosen]
+    pairs = [(table.columns[one], table.columns[other]) for one, other in chosen]
+    return pairs, np.column_stack(apart) if apart else np.empty((len(table), 0))
+
+
+def _differences(pairs: list[tuple], apart: np.ndarray, clusters: Sequence[Hashable] | None, seed: int) -> pd.DataFrame:
+    """Mean differences with their bootstrap interval, and how many items and clusters stand behind them."""
+    difference, low, high = clustered_means(apart, clusters, seed)
+    known = ~np.isnan(apart)
+    labels = np.arange(len(apart)) if clusters is None else pd.factorize(np.asarray(clusters, dtype=object))[0]
+    counted = pd.DataFrame(known).groupby(labels).any().sum()
+    columns = {
+        "n": known.sum(0),
+        "clusters": counted.to_numpy(dtype=int),
+        "difference": difference,
+        "low": low,
+        "high": high,
+    }
+    return pd.DataFrame(pairs, columns=["first", "second"]).assign(**columns)
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share) if share < 1 else np.inf
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
@@ -126,6 +185,9 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     return corrected
 
 
+# ---- what so many items can show
+
+
 def smallest_visible_difference(n: int, comparisons: int = 1) -> float:
     """The smallest difference between two models that an exact McNemar test on ``n`` items can ever call significant.
 
@@ -137,34 +199,57 @@ def smallest_visible_difference(n: int, comparisons: int = 1) -> float:
     return needed / n if n >= needed else np.nan
 
 
-def power(n: int, only_first: float, only_second: float) -> float:
-    """The probability that an exact McNemar test on ``n`` items sees a difference (p < .05).
+def power(n: int, only_first: float, only_second: float, comparisons: int = 1) -> float:
+    """The probability that an exact McNemar test on ``n`` items sees a difference (p < .05, over ``comparisons``).
 
     ``only_first``, ``only_second``: the true shares of items that one model alone gets right; their difference is the
-    difference between the models. Exact: summed over how many of the ``n`` items tell the two apart, and which way.
+    difference between the models. Summed over how many of the ``n`` items tell the two apart, and which way; numbers of
+    items that come about less than once in a billion samples are left out.
     """
     from scipy.stats import binom
 
     apart = only_first + only_second
     if not apart:
         return 0.0
-    seen = 0.0
-    for differing in range(n + 1):
-        wins = np.arange(differing + 1)
-        p_values = np.minimum(1, 2 * binom.cdf(np.minimum(wins, differing - wins), differing, 0.5))
-        significant = binom.pmf(wins, differing, only_first / apart)[p_values < 1 - CONFIDENCE].sum()
-        seen += binom.pmf(differing, n, apart) * significant
-    return float(seen)
+    least, most = binom.ppf([1e-9, 1 - 1e-9], n, apart)
+    differing = np.arange(max(least, 0), most + 1)
+    level = (1 - CONFIDENCE) / comparisons / 2
+    edge = binom.ppf(level, differing, 0.5)  # the most wins of the lesser side that are still significant ...
+    edge = np.where(binom.cdf(edge, differing, 0.5) <= level, edge, edge - 1)  # ... which ppf may pass by one
+    share = only_first / apart
+    seen = binom.cdf(edge, differing, share) + binom.sf(differing - edge - 1, differing, share)
+    return float((binom.pmf(differing, n, apart) * seen).sum())
+
+
+def likely_visible_difference(
+    n: int, comparisons: int = 1, only_second: float = 0.05, wanted_power: float = 0.8
+) -> float:
+    """The smallest difference that a test on ``n`` items finds in four of five samples; NaN where no difference is.
+
+    ``only_second``: the share of items that the weaker model alone gets right; the more there are, the harder it is.
+    """
+    from scipy.optimize import brentq
+
+    def missing(difference: float) -> float:
+        return power(n, only_second + difference, only_second, comparisons) - wanted_power
+
+    largest = 1 - 2 * only_second
+    return float(brentq(missing, 1e-6, largest, xtol=1e-3)) if missing(largest) > 0 else np.nan
 
 
 def power_in_words(n: int, comparisons: int = 1) -> str:
     """What ``n`` items cannot show, as a sentence that stands beside a comparison."""
-    smallest = smallest_visible_difference(n, comparisons)
+    smallest, likely = smallest_visible_difference(n, comparisons), likely_visible_difference(n, comparisons)
     if np.isnan(smallest):
-        return f"With {n} items no difference between two models can be told from chance."
-    family = "" if comparisons == 1 else f" in a family of {comparisons} comparisons"
-    typical = power(n, 0.15, 0.05)
+        return f"With {n:,} items no difference between two models can be told from chance."
+    family = "" if comparisons == 1 else f" among {comparisons:,} comparisons"
+    sure = "no difference is" if np.isnan(likely) else f"one of {likely:{_digits(likely)}} is"
     return (
-        f"With {n} items a difference under {smallest:.2f} cannot be seen{family}; where one model alone gets 15 % of the "
-        f"items and the other alone 5 %, a test finds that difference in {typical:.0%} of samples."
+        f"With {n:,} items a difference under {smallest:{_digits(smallest)}} cannot be seen{family}; {sure} found in four of "
+        "five samples, where the weaker model alone is right on 5 % of the items."
     )
+
+
+def _digits(share: float) -> str:
+    """Two decimals, or as many as the first digit that is not zero needs."""
+    return ".2f" if share >= 0.01 else ".1g"

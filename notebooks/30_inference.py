@@ -242,9 +242,12 @@ worst.drop(columns=["expected"]).rename(columns=words).set_index("expected")[["c
 provenance = results.provenance("30_inference", globals(), lm, store)
 means = means.assign(condition=means["role"] + ", " + means["constraint"])
 everything = pd.concat([summary, n400, means, over[over["condition"] != "whole text"]])
+judged = compared.assign(judgement="the expected word is more probable than both others",
+                         alternative=compared["candidate_within"] + " | " + compared["candidate_between"])  # fmt: skip
+rows = metrics.with_judgement(kept(answers, of_changed), judged, ["item"], ("role", "expected"))
 saved = results.write(
     out, notebook="30_inference", title="Inference: does the model put two and two together?",
-    items=kept(answers, of_changed).assign(**choices), summary=everything.drop(columns=["role", "constraint"]),
+    items=rows.assign(**choices), summary=everything.drop(columns=["role", "constraint"]),
     headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
     sources=["ettinger2020"], provenance=provenance,
 )  # fmt: skip

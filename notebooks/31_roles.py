@@ -265,8 +265,10 @@ wrong[["context_a", "context_b", "margin"]].round(2)
 # %% tags=["results"]
 provenance = results.provenance("31_roles", globals(), lm, store)
 everything = [summary, related, by_quartile, perturbed[perturbed["condition"] != "whole"]]
+judged = compared.assign(judgement="the verb is more probable than with the nouns exchanged", alternative=compared["context_b"])
+rows = metrics.with_judgement(kept(answers, of_hidden), judged, ["item"], ("condition", "a"))
 saved = results.write(
-    out, notebook="31_roles", title="Roles: who did what to whom?", items=kept(answers, of_hidden).assign(**choices),
+    out, notebook="31_roles", title="Roles: who did what to whom?", items=rows.assign(**choices),
     summary=pd.concat([*everything, larger] if len(larger) else everything),
     headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
     sources=["ettinger2020", "shivagunde2023"], provenance=provenance,

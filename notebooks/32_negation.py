@@ -259,8 +259,11 @@ negative.set_index("candidate_true")[["candidate_false", "context", "value"]].ro
 provenance = results.provenance("32_negation", globals(), lm, store)
 negative_value = by_polarity.loc[("sensitivity", "negative")]
 headline = {"metric": "sensitivity, negative", **negative_value[["value", "low", "high", "n", "coverage"]]}
+judged = compared.assign(judgement="the true word is more probable than the false one, " + compared["polarity"],
+                         alternative=compared["candidate_false"])  # fmt: skip
+rows = metrics.with_judgement(kept(answers), judged, ["item", "polarity"], ("role", "true"))
 saved = results.write(
-    out, notebook="32_negation", title="Negation: does 'not' change anything?", items=kept(answers).assign(**choices),
+    out, notebook="32_negation", title="Negation: does 'not' change anything?", items=rows.assign(**choices),
     summary=pd.concat([summary, parts, same, shifts, *tables]), headline=headline, data=data,
     choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
 )  # fmt: skip

@@ -419,3 +419,32 @@ def test_what_is_higher_one_way_is_not_higher_the_other(found):
     other = cloze_metrics.compare(table, ["item"], "role", "between", ["within"]).iloc[0]
     assert one["higher"] + other["higher"] + one["tie"] == 1 and one["margin"] == -other["margin"]
     assert one["higher_by_threshold"] <= one["higher"]
+
+
+# ---- what was judged, in the rows that are written
+
+
+def test_each_item_has_one_judgement_in_the_rows_that_are_written():
+    """Of x chess wins, of y golf ties with it, and z has a word that the model does not know; shuffled rows have none."""
+    asked = model(x=FLAT, y=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05], z=FLAT)
+    table = answers_of(asked, *three("0", "x"), *three("1", "y"), *three("2", "z", within="yak"))
+    compared = cloze_metrics.compare(table, ["item"], "role", "expected", ["within", "between"])
+    compared = compared.assign(judgement="expected wins", alternative=compared["candidate_within"])
+    rows = cloze_metrics.with_judgement(kept(table, {"shuffled": table}), compared, ["item"], ("role", "expected"))
+    assert len(rows) == 18
+    judged = rows[rows["judgement"] != ""]
+    assert list(judged["candidate"]) == ["chess"] * 3 and set(judged["perturbation"]) == {"none"}
+    np.testing.assert_array_equal(judged["correct"], [1, 0, np.nan])
+    assert list(judged["alternative"]) == ["golf", "golf", "yak"]
+    assert rows.loc[rows["judgement"] == "", "correct"].isna().all()
+
+
+def test_a_unit_of_two_columns_has_its_own_words():
+    rows = [item("0", polarity, polarity, word, ("chess",), polarity=polarity, role=role)
+            for polarity in ("yes", "no") for role, word in (("true", "chess"), ("false", "tea"))]  # fmt: skip
+    table = answers_of(model(yes=FLAT, no=[0.1, 0.2, 0.3, 0.2, 0.1, 0.1]), *rows)
+    compared = cloze_metrics.compare(table, ["item", "polarity"], "role", "true", ["false"])
+    compared = compared.assign(judgement="true wins, " + compared["polarity"], alternative=compared["candidate_false"])
+    found = cloze_metrics.with_judgement(kept(table), compared, ["item", "polarity"], ("role", "true"))
+    assert list(found["judgement"]) == ["true wins, yes", "", "true wins, no", ""]
+    assert list(found["correct"].dropna()) == [1, 0]

@@ -5,13 +5,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
+from scipy.stats import binom, bootstrap, ttest_rel
+from statsmodels.stats.contingency_tables import mcnemar
 
 from lib import stats
 from lib.stats import (
+    beyond_chance,
     clustered_means,
     compare_models,
+    compare_scores,
     holm,
+    likely_visible_difference,
     power,
     power_in_words,
     proportion,
@@ -183,6 +187,7 @@ def test_two_models_by_hand():
     found = compare_paired([1, 1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0, 0])
     assert (found.n, found.only_first, found.only_second) == (8, 4, 0)
     assert found.difference == 0.5 and found.odds_ratio == np.inf
+    assert found.odds_low == pytest.approx(0.025**0.25 / (1 - 0.025**0.25)) and found.odds_high == np.inf
     assert found.p_value == pytest.approx(0.125)
     assert 0 < found.low < 0.5 < found.high < 1
 
@@ -209,7 +214,71 @@ def test_an_item_without_a_score_of_one_model_is_no_item_of_the_comparison():
 
 def test_models_that_never_differ_show_no_difference():
     found = compare_paired([1, 0, 1], [1, 0, 1])
-    assert (found.difference, found.p_value) == (0, 1) and np.isnan(found.odds_ratio)
+    assert (found.difference, found.p_value) == (0, 1)
+    assert np.isnan([found.odds_ratio, found.odds_low, found.odds_high]).all()
+
+
+def test_odds_of_the_items_that_tell_two_models_apart_by_hand():
+    """6 against 2: odds 3; the exact interval of 6/8 is .3491 to .9681 (Clopper and Pearson), as odds .536 to 30.4."""
+    found = compare_paired([1] * 6 + [0] * 2 + [1] * 5, [0] * 6 + [1] * 2 + [1] * 5)
+    assert found.odds_ratio == pytest.approx(3)
+    assert (found.odds_low, found.odds_high) == pytest.approx((0.536, 30.4), rel=0.01)
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+@settings(max_examples=25)
+def test_the_test_is_the_exact_mcnemar_test_of_statsmodels(one, other):
+    found = compare_paired([1] * one + [0] * other + [1], [0] * one + [1] * other + [1])
+    assert found.p_value == pytest.approx(float(mcnemar([[1, one], [other, 0]], exact=True).pvalue))
+
+
+def test_clusters_are_counted_and_only_those_with_items_of_both():
+    found = compare_paired([1, 0, 1, np.nan], [0, 0, 1, 1], ["a", "a", "b", "c"])
+    assert (found.n, found.clusters) == (3, 2)
+    assert compare_paired([1, 0], [0, 0]).clusters == 2
+
+
+def test_a_difference_is_believed_where_test_and_clusters_agree():
+    """In 40 items one model is ahead of the other: p is tiny. But all of them belong to one of five templates."""
+    first, second = [1] * 40 + [0] * 80, [0] * 120
+    spread, one_template = list("abcde") * 24, ["a"] * 40 + list("bcde") * 20
+    alone, together = (
+        compare_models(pd.DataFrame({"x": first, "y": second}), labels) for labels in (spread, one_template)
+    )
+    assert alone["p_holm"].item() == together["p_holm"].item() < 1e-9
+    assert beyond_chance(alone).tolist() == [True] and beyond_chance(together).tolist() == [False]
+    assert beyond_chance(compare_models(pd.DataFrame({"x": [np.nan], "y": [1.0]}))).tolist() == [False]
+
+
+# ---- two models' scores on the same items
+
+
+def test_two_models_scores_by_hand():
+    """Differences .1, .2, .3: mean .2, deviation .1, so d = 2 and t = 2 sqrt(3), p = .0742 with two degrees of freedom."""
+    scores = pd.DataFrame({"one": [0.5, 0.6, 0.7, np.nan], "other": [0.4, 0.4, 0.4, 0.9]})
+    [found] = compare_scores(scores).itertuples(index=False)
+    assert (found.n, found.clusters) == (3, 3) and found.difference == pytest.approx(0.2)
+    assert (found.effect, found.p_value) == (pytest.approx(2), pytest.approx(0.0742, abs=1e-4))
+    assert found.p_value == pytest.approx(ttest_rel(scores["one"][:3], scores["other"][:3]).pvalue)
+    assert 0.09 < found.low < 0.2 < found.high < 0.31
+
+
+def test_scores_of_a_cluster_are_one_observation():
+    """Ten copies of each of four differences are four observations, in the test as in the interval."""
+    random = np.random.default_rng(0)
+    few = pd.DataFrame({"one": random.random(4), "other": random.random(4)})
+    many, labels = few.loc[np.repeat(few.index, 10)], np.repeat(list("abcd"), 10)
+    alone, clustered = compare_scores(few).iloc[0], compare_scores(many, labels).iloc[0]
+    for name in ("difference", "low", "high", "effect", "p_value"):
+        assert clustered[name] == pytest.approx(alone[name])
+    assert clustered["n"] == 40 and clustered["clusters"] == 4
+
+
+def test_scores_that_never_differ_and_scores_that_are_not_there():
+    same = compare_scores(pd.DataFrame({"one": [0.5, 0.5], "other": [0.5, 0.5]})).iloc[0]
+    assert (same["difference"], same["p_value"]) == (0, 1) and np.isnan(same["effect"])
+    one = compare_scores(pd.DataFrame({"one": [0.5, np.nan], "other": [0.4, 0.5]})).iloc[0]
+    assert one["n"] == 1 and np.isnan([one["low"], one["effect"], one["p_value"], one["p_holm"]]).all()
 
 
 def test_every_pair_of_models_is_one_row_and_all_rows_one_family():
@@ -248,8 +317,17 @@ def test_what_34_items_cannot_show():
     assert smallest_visible_difference(34) == pytest.approx(6 / 34)
     assert smallest_visible_difference(34, comparisons=10) == pytest.approx(9 / 34)
     assert np.isnan(smallest_visible_difference(5))
-    assert "under 0.18 cannot be seen" in power_in_words(34)
-    assert "no difference" in power_in_words(5)
+    assert power_in_words(34).startswith("With 34 items a difference under 0.18 cannot be seen; one of 0.3")
+    assert "0.32 cannot be seen among 45 comparisons" in power_in_words(34, comparisons=45)
+    assert "no difference is found" in power_in_words(6) and "no difference between two models" in power_in_words(5)
+    assert "under 0.0001 cannot" in power_in_words(60_000)
+
+
+def test_the_difference_that_is_likely_seen_has_that_power():
+    found = likely_visible_difference(34)
+    assert power(34, found + 0.05, 0.05) == pytest.approx(0.8, abs=0.01)
+    assert likely_visible_difference(34, comparisons=45) > likely_visible_difference(340, comparisons=45)
+    assert np.isnan(likely_visible_difference(6))
 
 
 @pytest.mark.parametrize("comparisons", [1, 2, 10, 32])
@@ -257,6 +335,19 @@ def test_the_smallest_visible_difference_is_visible_and_anything_smaller_is_not(
     needed = round(34 * smallest_visible_difference(34, comparisons))
     p_values = [compare_paired([1] * k + [0] * (34 - k), [0] * 34).p_value for k in (needed, needed - 1)]
     assert p_values[0] * comparisons <= 0.05 < p_values[1] * comparisons
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "second", "comparisons"), [(34, 0.3, 0.1, 1), (60, 0.5, 0.5, 3), (21, 0.2, 0, 1)]
+)
+def test_power_is_the_sum_over_every_way_the_items_can_fall(n, first, second, comparisons):
+    total = 0.0
+    for differing in range(n + 1):
+        for wins in range(differing + 1):
+            p_value = min(1, 2 * binom.cdf(min(wins, differing - wins), differing, 0.5))
+            if p_value * comparisons <= 0.05:
+                total += binom.pmf(differing, n, first + second) * binom.pmf(wins, differing, first / (first + second))
+    assert power(n, first, second, comparisons) == pytest.approx(total, abs=1e-7)
 
 
 @pytest.fixture
@@ -270,6 +361,8 @@ def test_power_by_hand_and_by_simulation(uncorrected):
     assert power(6, 1, 0) == pytest.approx(1)
     assert power(6, 0.5, 0) == pytest.approx(0.5**6)
     assert power(34, 0, 0) == 0
+    assert power(9, 0.9, 0, comparisons=10) == pytest.approx(0.9**9)
+    assert power(8, 1, 0, comparisons=10) == 0
     random = np.random.default_rng(0)
     samples = random.choice([1, -1, 0], p=[0.3, 0.1, 0.6], size=(400, 34))
     seen = [compare_paired(sample == 1, sample == -1).p_value < 0.05 for sample in samples]

@@ -115,6 +115,24 @@ def compare(
     return table
 
 
+def with_judgement(
+    kept: pd.DataFrame, compared: pd.DataFrame, unit: Sequence[str], best: tuple[str, str]
+) -> pd.DataFrame:
+    """Rows as results keep them (``lib.cloze.answers.kept``) with what was judged of each unit, so that models can be compared.
+
+    ``compared``: of ``compare``, with ``judgement`` (in words, what is right) and ``alternative`` (what lost or won against
+    the best). ``best``: column and value that single out the best row of a unit. That row, of the items as they stand, gets
+    ``judgement``, ``alternative`` and ``correct`` (1, 0; NaN where a candidate of the unit has no score). No other row was
+    judged: its ``judgement`` is empty.
+    """
+    column, value = best
+    found = compared.set_index(list(unit))[["higher", "alternative", "judgement"]].rename(columns={"higher": "correct"})
+    table = kept.join(found, on=list(unit))
+    judged = (kept["perturbation"] == "none") & (kept[column] == value)
+    table[list(found)] = table[list(found)].where(judged)
+    return table.fillna({"judgement": "", "alternative": ""})
+
+
 def sensitivity(compared: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     """How often the right candidate is more probable, at all and by the threshold (see ``shares`` and ``compare``)."""
     outcomes = {"higher": "sensitivity", "higher_by_threshold": "sensitivity by threshold"}
