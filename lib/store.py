@@ -2,7 +2,8 @@
 
 One SQLite file per model under the cache. A row is one context under one method; it is written as soon as its batch is
 done, so a killed run goes on where it stopped. The file's name is a digest of all that identifies the model (weights,
-tokenizer, dtype, ...), a row's key holds all that the numbers depend on besides: two models or methods never meet.
+tokenizer, dtype, ...), a row's key holds all that the numbers depend on besides: two models or methods never meet. Scores
+of code that is no longer used are dropped after a month.
 Keeping is a convenience: where it fails (no room, no right to write), scoring goes on without it and says so once.
 """
 
@@ -11,13 +12,19 @@ import hashlib
 import json
 import sqlite3
 import sys
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache as once
 from pathlib import Path
 
 from lib.paths import ROOT, cache
 
-TABLE = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+TABLES = """
+CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value BLOB NOT NULL, version TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS versions (version TEXT PRIMARY KEY, opened REAL NOT NULL) WITHOUT ROWID;
+"""
+DAYS = 30  # after which scores are dropped that belong to code which has not opened the file since
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 SCORERS = ("scoring.py", "sentences.py")  # besides the models: what else makes the numbers that are kept
 CHECK = 8  # bytes of checksum before each value: SQLite notices damage to its own structure only
@@ -29,7 +36,7 @@ class Store:
     def __init__(self, identity: Mapping[str, str], folder: Path | None = None):
         """Open the file for a model's ``identity``; a damaged file is moved aside and said so, never trusted."""
         folder = folder or cache() / "scores"
-        self.path = folder / f"{digest(identity, TABLE, CHECK).hex()}.sqlite"
+        self.path = folder / f"{digest(identity, TABLES, CHECK).hex()}.sqlite"
         self.connection: sqlite3.Connection | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -41,8 +48,22 @@ class Store:
         self.connection = sqlite3.connect(self.path, timeout=60)
         # Not the faster write-ahead log: it fails on the shared disks of clusters.
         self.connection.execute("PRAGMA synchronous=NORMAL")
-        self.connection.execute(TABLE)
+        self.connection.execute("PRAGMA auto_vacuum=FULL")  # what is dropped frees its room on the disk
+        self.connection.executescript(TABLES)
         self.connection.execute("SELECT count(*) FROM scores").fetchone()
+        with suppress(sqlite3.OperationalError):  # a file that only others may write can still be read
+            self._drop_old()
+
+    def _drop_old(self) -> None:
+        """Forget the scores of older code. Two checkouts with one cache keep theirs, as long as both are used."""
+        assert self.connection
+        now, run = time.time(), self.connection.execute
+        with self.connection:
+            run("INSERT OR REPLACE INTO versions VALUES (?, ?)", (code_version(), now))
+            old = run("SELECT version FROM versions WHERE opened < ?", (now - DAYS * 86400,)).fetchall()
+            for version in old:  # seldom one, and only then is the whole file read
+                run("DELETE FROM scores WHERE version = ?", version)
+                run("DELETE FROM versions WHERE version = ?", version)
 
     def _recover(self, error: sqlite3.DatabaseError | OSError) -> None:
         """After damage begin anew, the damaged file kept beside; after anything else go on without keeping."""
@@ -81,8 +102,8 @@ class Store:
             return
         try:
             with self.connection:
-                rows = [(key, checksum(value) + value) for key, value in values.items()]
-                self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
+                rows = [(key, checksum(value) + value, code_version()) for key, value in values.items()]
+                self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)
         except sqlite3.DatabaseError as error:
             self._recover(error)
 

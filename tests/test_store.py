@@ -231,6 +231,24 @@ def test_code_changes_the_version(version_of):
     assert len(versions) == 6
 
 
+def test_scores_of_code_that_is_no_longer_used_are_dropped_and_free_their_room(tmp_path, monkeypatch):
+    def opened(version: str, day: int) -> Store:
+        monkeypatch.setattr(store_module, "code_version", lambda: version)
+        monkeypatch.setattr(time, "time", lambda: day * 86400.0)
+        return Store(IDENTITY, tmp_path)
+
+    opened("old", 0).put({key(number): value(number) for number in range(500)})
+    opened("other", 0).put({key(-1): value(1)})
+    new = opened("new", 1)
+    new.put({key(1000): value(7)})
+    full = new.megabytes
+    assert len(opened("new", 30).get([key(0), key(-1), key(1000)])) == 3  # not a month yet
+    opened("other", 30)
+    last = opened("new", 31)
+    assert last.get([key(0), key(-1), key(1000)]) == {key(-1): value(1), key(1000): value(7)}
+    assert last.megabytes < full / 5
+
+
 def test_the_version_of_this_code():
     assert len(code_version()) == 32
     assert code_version() == code_version.__wrapped__()
