@@ -262,7 +262,7 @@ saved = results.write(
 # 5. What survives shuffling did not need the sentence, but a word of it.
 
 # %% [markdown]
-# Next: [`31_roles`](31_roles.ipynb). Back: [`00_start_here`](00_start_here.ipynb).
+# Next: [`31_roles`](31_roles.ipynb). Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/30_inference.ipynb).
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Federmeier and Kutas (1999), *A rose by any other name*, Journal of Memory and Language.
