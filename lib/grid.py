@@ -6,7 +6,6 @@ notebook carries the mark of the same sources, items, model and settings.
 """
 
 import ast
-import csv
 import fcntl
 import functools
 import hashlib
@@ -15,8 +14,10 @@ import os
 import shlex
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,26 +25,32 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from lib import published, run
+from lib import listing, published, run
 from lib.errors import LitmusError
 from lib.paths import DATA, ROOT
 from lib.say import did_you_mean, short, shown
 
 RUNNERS = {"run", "grid", "report", "experiments"}  # of lib: they carry results about and decide none
 INDEX = "90_compare_models"
-COLUMNS = ("name", "source", "family", "revision", "grid", "parameters_millions", "disk_megabytes", "memory_megabytes",
-           "licence", "note")  # fmt: skip
-UNKNOWN_MEMORY = 8000  # megabytes asked for a model that is not in data/models.csv
+UNKNOWN_MEMORY = 8000  # megabytes asked for a model of unknown size
+UNKNOWN_MINUTES = 240  # asked of a cluster for a notebook with such a model
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
+START_SECONDS, SECONDS_A_MILLION = (
+    20,
+    0.7,
+)  # of a notebook: 135 million parameters on two cores, mean of twelve notebooks
 
 
 class Job(NamedTuple):
     """One notebook for one model. Paths are relative to the root where they lie inside it."""
 
-    model: str  # as lib.run takes it
+    model: str  # as lib.run takes it: model or model@revision
     notebook: Path
     out: Path  # of the results, without suffix
     settings: dict[str, str]  # further parameters
     megabytes: int  # memory
+    minutes: int  # that a cluster is asked for
+    millions: float | None  # of parameters, where they are known
     mark: str  # digest of everything that decides the result
 
 
@@ -58,7 +65,8 @@ def jobs(
     """The grid: chosen models x chosen notebooks.
 
     No ``models`` stands for those with ``grid`` = yes in ``data/models.csv``, no ``notebooks`` for every numbered one
-    with the parameters ``model`` and ``out``. A model that is not in the list is a hub id or a folder. ``limit`` (None:
+    with the parameters ``model`` and ``out``. A model that is not in the list is a hub id or a folder, and
+    ``model@revision`` one state of it, with results of its own. ``limit`` (None:
     as each notebook says) and ``settings`` (``key=value``; paths count from ``root``) go to the notebooks that have
     these parameters.
     Raises LitmusError for a notebook that does not exist, a setting that no notebook has, two models whose results
@@ -66,7 +74,7 @@ def jobs(
     """
     known_models = listed(root)
     names = list(dict.fromkeys(models)) or [
-        name for name, row in read_models(root / "data" / "models.csv").items() if row["grid"] == "yes"
+        name for name, row in listing.read(root / "data" / "models.csv").items() if row["grid"] == "yes"
     ]
     chosen = _notebooks(root, notebooks)
     if not names or not chosen:
@@ -85,11 +93,19 @@ def jobs(
     code = {path: digest(code_behind(path)) for path in chosen}
     data = functools.cache(lambda datasets: digest(_published(root, datasets)))
     grid = []
-    for model in names:
+    for word in names:
+        model, revision = listing.with_revision(word, known_models)
+        row = known_models.get(model)
+        folder = root / os.path.expanduser(row["source"] if row else model)
+        folder = folder / revision if revision != listing.MAIN and os.path.isdir(folder) else folder
+        weights = _folder_state(folder)
+        megabytes, minutes, millions = needs(row, weights)
         for path, parameters in known.items():
+            if model != word and "revision" not in parameters:
+                raise LitmusError(f"{path.stem} has no parameter revision, which {shown(word)} needs.")
             wanted = {name: value for name, value in given.items() if name in parameters}
             values = parameters | run.check_parameters(parameters, wanted)
-            row = known_models.get(model)
+            _, named = run.revised({"model": word} | wanted, known_models)
             content: list[Path | str] = [
                 common,
                 code[path],
@@ -99,15 +115,16 @@ def jobs(
             ]
             if row and row["source"] == "bundled":
                 content += sorted(file for file in (DATA / "models" / model).glob("*") if file.is_file())
-            weights = _folder_state(root / os.path.expanduser(row["source"] if row else model))
             grid.append(
                 Job(
-                    model=model,
+                    model=word,
                     notebook=_within(path, root),
-                    out=_within(run.page(Path(reports or root / "reports"), model, path.stem), root),
+                    out=_within(run.page(Path(reports or root / "reports"), model, path.stem, named), root),
                     settings=wanted,
-                    megabytes=int(row["memory_megabytes"] or UNKNOWN_MEMORY) if row else UNKNOWN_MEMORY,
-                    mark=digest([*content, json.dumps([model, row, weights, wanted])]),
+                    megabytes=megabytes,
+                    minutes=minutes,
+                    millions=millions,
+                    mark=digest([*content, json.dumps([word, row, weights, wanted])]),
                 )
             )
     owner: dict[Path, str] = {}
@@ -119,51 +136,27 @@ def jobs(
     return grid
 
 
+def needs(row: Mapping[str, str] | None, weights: Sequence[Any]) -> tuple[int, int, float | None]:
+    """Megabytes of memory and minutes that a notebook may need with a model, and the model's millions of parameters.
+
+    From its row of ``data/models.csv``, else from the size of its files on disk (four bytes a parameter, with room for the
+    numbers in between); of a model of which nothing is known yet, generous guesses and None. Minutes are for a cluster,
+    which stops what takes longer: a processor's hour for 135 million parameters, six for 1,500 million.
+    """
+    bytes_ = sum(size for name, size, _ in weights if name.endswith(WEIGHTS))
+    millions = float(row["parameters_millions"] or 0) if row else bytes_ / 4e6
+    megabytes = int(row["memory_megabytes"] or 0) if row else 0
+    return (
+        megabytes or (1000 + round(bytes_ / 4e5) if bytes_ else UNKNOWN_MEMORY),
+        30 + round(0.22 * millions) if millions else UNKNOWN_MINUTES,
+        millions or None,
+    )
+
+
 def listed(root: Path) -> dict[str, dict[str, str]]:
     """Models known by name, before any folder of that name: the bundled ones, and those that ``root`` lists."""
-    bundled = {name: row for name, row in read_models(DATA / "models.csv").items() if row["source"] == "bundled"}
-    return bundled | read_models(root / "data" / "models.csv")
-
-
-def read_models(path: Path) -> dict[str, dict[str, str]]:
-    """Rows of ``data/models.csv`` by name. Raises LitmusError, with the line, where it is not such a table."""
-    if not path.is_file():
-        raise LitmusError(f"{path} is missing; it lists the models of the grid.")
-    rows: dict[str, dict[str, str]] = {}
-    advice = "save it as CSV UTF-8, separated by commas"
-    line = 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            reader = csv.DictReader(lines, strict=True)
-            if missing := [column for column in COLUMNS if column not in (reader.fieldnames or [])]:
-                raise LitmusError(f"{path}, line 1: there is no column {', '.join(missing)}; {advice}.")
-            for row in reader:
-                line = reader.line_num
-                if problem := _problem(row, rows):
-                    raise LitmusError(f"{path}, line {line}: {problem}.")
-                rows[row["name"]] = row
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise LitmusError(f"{path}, line {line}: this is not UTF-8 text; {advice}.") from error
-    except csv.Error as error:
-        raise LitmusError(f"{path}, after line {line}: this is not CSV ({error}); {advice}.") from error
-    return rows
-
-
-def _problem(row: Mapping[Any, Any], above: Mapping[str, Any]) -> str:
-    """What is wrong with a row of models, in words; "" where nothing is."""
-    if None in row or None in row.values():
-        return f"this row has not {len(COLUMNS)} fields; put text with commas into quotation marks"
-    name, memory = row["name"], row["memory_megabytes"]
-    if not name.strip() or not row["source"].strip():
-        return "the name or the source is empty"
-    if name in above:
-        return f"{shown(name)} is there twice; keep one row of it"
-    if row["grid"] not in ("yes", "no"):
-        return f"grid is yes or no, not {shown(repr(row['grid']))}"
-    if memory and not memory.isdecimal():
-        return f"memory_megabytes is a whole number or empty, not {shown(repr(memory))}"
-    return ""
+    bundled = {name: row for name, row in listing.read().items() if row["source"] == "bundled"}
+    return bundled | listing.read(root / "data" / "models.csv")
 
 
 def _notebooks(root: Path, wanted: Sequence[str]) -> list[Path]:
@@ -353,9 +346,120 @@ def _gpus() -> int:
     return 1 if sys.platform == "darwin" else len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
-def stamps(root: Path, grid: list[Job]) -> dict[Path, int]:
-    """Times of change of the executed notebooks that are there."""
-    paths = [_beside(root, job, ".ipynb") for job in grid]
+# ---- what a call would do, and did
+
+
+class Estimate(NamedTuple):
+    """Seconds that a notebook may take (None: nobody can say), and from what that was guessed."""
+
+    seconds: float | None
+    basis: str
+
+
+def recorded_seconds(reports: Path) -> dict[tuple[str, str], float]:
+    """Seconds that earlier runs took, by folder of the results and notebook, as their results say."""
+    found = {}
+    for path in sorted(reports.glob("*/*.json")):
+        try:
+            seconds = json.loads(path.read_text(encoding="utf-8"))["provenance"]["seconds"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if isinstance(seconds, int | float):
+            found[path.parent.name, path.stem] = float(seconds)
+    return found
+
+
+def estimate(job: Job, seconds: Mapping[tuple[str, str], float], millions: Mapping[str, float]) -> Estimate:
+    """How long a job may take: as long as last time, else as others took in relation to their size, else by size alone.
+
+    ``seconds`` as from ``recorded_seconds``; ``millions``: parameters of the models whose results lie in a folder.
+    """
+    if known := seconds.get((job.out.parent.name, job.notebook.stem)):
+        return Estimate(known, "its last run")
+    if job.millions is None:
+        return Estimate(None, "size not known")
+    scaled = [
+        START_SECONDS + max(took - START_SECONDS, 1) * job.millions / millions[folder]
+        for (folder, notebook), took in seconds.items()
+        if notebook == job.notebook.stem and folder in millions
+    ]
+    if scaled:
+        return Estimate(statistics.median(scaled), "other models, by size")
+    return Estimate(START_SECONDS + SECONDS_A_MILLION * job.millions, "its size alone")
+
+
+def plan(root: Path, grid: list[Job], reports: Path, together: int) -> str:
+    """What a call would run, what is fresh, and about how long it would take, in lines."""
+    from lib.results import safe_name
+
+    sizes = {
+        safe_name(name): float(row["parameters_millions"])
+        for name, row in listed(root).items()
+        if row["parameters_millions"]
+    }
+    sizes |= {job.out.parent.name: job.millions for job in grid if job.millions}
+    seconds = recorded_seconds(reports)
+    wide = max(len(job.model) for job in grid)
+    lines, waiting = [], []
+    for job in grid:
+        if kept(root, job):
+            lines.append(f"{'fresh':9}{job.model:{wide}}  {job.notebook.stem}")
+            continue
+        guess = estimate(job, seconds, sizes)
+        waiting.append(guess)
+        words = f"about {duration(guess.seconds)} ({guess.basis})" if guess.seconds else f"no estimate ({guess.basis})"
+        lines.append(f"{'to run':9}{job.model:{wide}}  {job.notebook.stem:24}{words}")
+    if not waiting:
+        return "\n".join([*lines, f"nothing to run: {counted(len(grid), 'result')} fresh"])
+    known = [guess.seconds for guess in waiting if guess.seconds]
+    total = f"to run: {len(waiting)} of {len(grid)}"
+    if known:
+        at_once = f", {duration(sum(known) / together)} with {together} at a time" if together > 1 else ""
+        total += f", about {duration(sum(known))} one after another{at_once}"
+    if len(known) < len(waiting):
+        total += f"; without an estimate: {len(waiting) - len(known)}"
+    basis = ", ".join(f"{basis} {times}" for basis, times in Counter(guess.basis for guess in waiting).items())
+    return "\n".join(
+        [*lines, total, f"An estimate, from: {basis}. Other settings or another machine take other times."]
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 40 s, 12 min, 3.5 h."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def counted(number: int, noun: str) -> str:
+    """1 result is, 2 results are."""
+    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"
+
+
+def summary(root: Path, grid: list[Job], old: Mapping[Path, int], pages: int, reasons: Mapping[str, str]) -> str:
+    """What a call did: a line for each notebook that ran or should have, and how many results were fresh.
+
+    ``old``: stamps from before; ``pages``: how many were rendered; ``reasons``: why a job ended without results, by its
+    ``out``.
+    """
+    lines, fresh = [], 0
+    for job in grid:
+        now = state(root, job, old)
+        untouched = bool(old.items() & stamps(root, [job]).items())
+        if untouched and now == "done":
+            fresh += 1
+            continue
+        why = reasons.get(str(job.out), "") if now != "done" else ""
+        lines.append(f"{now:9}{job.model}  {job.notebook.stem}" + (f": {why}" if why else ""))
+    if not lines:
+        again = f", {counted(pages, 'page').removesuffix(' is').removesuffix(' are')} rendered again" if pages else ""
+        return f"nothing to {'run' if pages else 'do'}: {counted(fresh, 'result')} fresh{again}"
+    return "\n".join([*lines, f"{counted(fresh, 'further result')} fresh"] if fresh else lines)
+
+
+def stamps(root: Path, grid: list[Job], suffix: str = ".ipynb") -> dict[Path, int]:
+    """Times of change of the executed notebooks (or pages: ``.html``) that are there."""
+    paths = [_beside(root, job, suffix) for job in grid]
     return {path: path.stat().st_mtime_ns for path in paths if path.exists()}
 
 
@@ -405,6 +509,15 @@ def build_index(root: Path, reports: Path) -> int:
     return 1 if failed else 0
 
 
+def _absolute(word: str, known: Mapping[str, Mapping[str, str]]) -> str:
+    """A folder or file as a path that holds from anywhere, with its revision; any other name as it is."""
+    model, revision = listing.with_revision(word, known)
+    if model in known or not os.path.exists(os.path.expanduser(model)):
+        return word
+    path = str(Path(model).expanduser().resolve())
+    return path if model == word else f"{path}@{revision}"
+
+
 def _words(text: str, option: str) -> list[str]:
     """Names separated by spaces. Raises LitmusError where a quotation mark is not closed."""
     try:
@@ -440,9 +553,7 @@ def main(
         reports = (reports or root / "reports").resolve()
         known, names = listed(root), _words(models, "--models")
         choice: dict[str, Any] = {
-            "models": [
-                name if name in known or not os.path.exists(name) else str(Path(name).resolve()) for name in names
-            ],
+            "models": [_absolute(name, known) for name in names],
             "notebooks": _words(notebooks, "--notebooks"),
             "limit": limit,
             "settings": settings or [],
@@ -450,11 +561,10 @@ def main(
         }
         grid = jobs(root, **choice)
         if dry_run:
-            for job in grid:
-                print(f"{'is there' if kept(root, job) else 'to run':9}{job.model}  {job.notebook.stem}")
+            print(plan(root, grid, reports, jobs_))
             raise typer.Exit(0)
         with locked(root) as lock:
-            old = stamps(root, grid)
+            old, old_pages = stamps(root, grid), stamps(root, grid, ".html")
             code = run_grid(root, grid, profile, jobs_, choice, lock)
             render_failed(root, grid, old)
             index = build_index(root, reports)
@@ -467,8 +577,8 @@ def main(
     except KeyboardInterrupt:
         sys.stderr.write("stopped: what is done is kept, and the next call goes on from there.\n")
         raise typer.Exit(130) from None
-    for job in grid:
-        print(f"{state(root, job, old):9}{job.model}  {job.notebook.stem}")
+    pages = len(set(stamps(root, grid, ".html").items()) - set(old_pages.items()))
+    print(summary(root, grid, old, pages, {}))
     if code and not any(state(root, job, old) == "failed" for job in grid):
         sys.stderr.write(f"error: snakemake ended with {code}; its log is in {short(root / '.snakemake' / 'log')}.\n")
     page = reports / "index.html"

@@ -22,8 +22,9 @@ from typing import Any
 
 import pandas as pd
 
+from lib import listing
 from lib.errors import LitmusError
-from lib.paths import DATA, ROOT
+from lib.paths import ROOT
 
 STARTED = time.time()  # notebooks import this module in their first code cell
 HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
@@ -145,8 +146,7 @@ def provenance(notebook: str, names: Mapping[str, Any], model: Any = None, store
 
 def model_note(name: str) -> str:
     """What ``data/models.csv`` says a reader must know of a model; empty for one that is not listed."""
-    notes = pd.read_csv(DATA / "models.csv", keep_default_na=False).set_index("name")["note"]
-    return str(notes.get(name, ""))
+    return listing.read().get(name, {}).get("note", "")
 
 
 def provenance_table(found: Mapping[str, Any]) -> pd.DataFrame:

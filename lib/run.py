@@ -15,13 +15,14 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lib import listing
 from lib.errors import LitmusError
 from lib.experiments import config_files, experiments_of
 from lib.paths import NOTEBOOKS, REPORTS
@@ -142,11 +143,34 @@ def _wants(default: Any) -> str:
 # ---- running it
 
 
-def page(reports: Path, model: str, notebook: str) -> Path:
-    """Where results go, without suffix: reports/<model>/<notebook>; reports/<notebook> for one without a model."""
+def page(reports: Path, model: str, notebook: str, revision: str = listing.MAIN) -> Path:
+    """Where results go, without suffix: reports/<model>/<notebook>; reports/<notebook> for one without a model.
+
+    A named revision has a folder of its own, <model>@<revision>.
+    """
     from lib.results import safe_name
 
-    return reports / safe_name(model) / notebook if model else reports / notebook
+    if not model:
+        return reports / notebook
+    return reports / (safe_name(model) + ("" if revision == listing.MAIN else f"@{safe_name(revision)}")) / notebook
+
+
+def revised(given: dict[str, Any], known: Mapping[str, Mapping[str, str]] | None = None) -> tuple[dict[str, Any], str]:
+    """Parameters in which ``model@revision`` has become two, and the revision that the results' folder names.
+
+    ``known``: the models by name, else those of ``data/models.csv``; one that stands there with a revision gets it, in a
+    folder of its plain name. Raises LitmusError for a revision that is said twice.
+    """
+    word = given.get("model", "")
+    if not isinstance(word, str) or not word:
+        return given, listing.MAIN
+    model, revision = listing.with_revision(word, listing.read() if known is None else known)
+    if model != word and "revision" in given:
+        raise LitmusError(
+            f"the revision of {shown(model)} is said twice: by @{shown(revision)} and by --set revision=."
+        )
+    named = str(given.get("revision", revision if model != word else listing.MAIN))
+    return ({} if revision == listing.MAIN else {"revision": revision}) | given | {"model": model}, named
 
 
 def check_place(out: Path) -> None:
@@ -354,8 +378,8 @@ def run_configs(
         try:
             states = []
             for notebook, asked in experiments_of(file):
-                parameters = asked | (given or {}) | ({"model": model} if model else {})
-                out = config_out(file, parameters["model"], notebook, reports)
+                parameters, revision = revised(asked | (given or {}) | ({"model": model} if model else {}))
+                out = config_out(file, parameters["model"], notebook, reports, revision)
                 if out in places:
                     raise LitmusError(
                         f"{file} would overwrite {short(out)} of another file; rename the file or its folder."
@@ -372,10 +396,10 @@ def run_configs(
     return int(worst)
 
 
-def config_out(file: Path, model: str, notebook: str, reports: Path) -> Path:
+def config_out(file: Path, model: str, notebook: str, reports: Path, revision: str = listing.MAIN) -> Path:
     """Where results of an experiment file go: reports/<model>/<notebook>--<folder of the file>--<name of the file>."""
     parts = [part for part in (file.resolve().parent.name, file.stem) if part != model]
-    return page(reports, model, "--".join([notebook, *parts]))
+    return page(reports, model, "--".join([notebook, *parts]), revision)
 
 
 # ---- the command line
@@ -404,9 +428,10 @@ def run_notebook(
     known = parameters_of(path)
     if "model" in given and "model" not in known:
         raise LitmusError(f"{path.stem} has no parameter model: it is run once, without --model.")
+    given, revision = revised(given)
     model = check_parameters(known, given).get("model", known.get("model", ""))
-    out = out or page(reports, model, path.stem)
-    title = f"{path.stem}, {model}" if model else path.stem
+    out = out or page(reports, model, path.stem, revision)
+    title = ", ".join(part for part in (path.stem, model, revision) if part and part != listing.MAIN)
     print(f"{title}: running", flush=True)
     started = time.monotonic()
     code = execute(path, given, out, timeout, mark)
@@ -422,7 +447,9 @@ def _stop(*_: Any) -> None:
 
 def main(
     notebook: Annotated[str, typer.Argument(help="a notebook by name (20_agreement) or the path of its .py")] = "",
-    model: Annotated[str, typer.Option(help="bundled name, row of data/models.csv, hub id or folder")] = "",
+    model: Annotated[
+        str, typer.Option(help="bundled name, row of data/models.csv, hub id or folder; with @revision for one")
+    ] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="another parameter, key=value; may be repeated")
     ] = None,

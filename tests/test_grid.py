@@ -279,6 +279,95 @@ def test_the_mark_follows_the_data_that_the_parameter_datasets_names(root):
         grid.jobs(root, settings=["datasets=elsewhere"])
 
 
+# ---- revisions
+
+
+def test_each_revision_is_a_model_of_its_own(root):
+    source = root / "notebooks" / "10_tiny.py"
+    source.write_text(source.read_text().replace("limit = 0", 'limit = 0\nrevision = "main"'))
+    for name in ("checkpoint-1", "checkpoint-2"):
+        (root / "series" / name).mkdir(parents=True)
+    models = ["org/new", "org/new@step1", "org/new@refs/pr/1", "series@checkpoint-1"]
+    jobs = grid.jobs(root, models=models, notebooks=["10_tiny"])
+    assert [job.model for job in jobs] == models
+    folders = [job.out.parent.name for job in jobs]
+    assert folders[:2] == ["org--new", "org--new@step1"]
+    assert folders[2].startswith("org--new@pr--1--") and folders[3] == "series@checkpoint-1"
+    assert len({job.mark for job in jobs}) == 4
+    before = jobs[3].mark
+    (root / "series" / "checkpoint-1" / "model.safetensors").write_bytes(b"weights")
+    assert grid.jobs(root, models=models, notebooks=["10_tiny"])[3].mark != before
+    (by_setting,) = grid.jobs(root, models=["org/new"], notebooks=["10_tiny"], settings=["revision=step1"])
+    assert by_setting.out == jobs[1].out
+
+
+def test_a_revision_that_cannot_be_meant_is_refused(root):
+    with pytest.raises(LitmusError, match="10_tiny has no parameter revision, which good@v2 needs"):
+        grid.jobs(root, models=["good@v2"])
+    source = root / "notebooks" / "10_tiny.py"
+    source.write_text(source.read_text().replace("limit = 0", 'limit = 0\nrevision = "main"'))
+    for word in ("org/new@", "@step1"):
+        with pytest.raises(LitmusError, match=f"{word} is not of the form model@revision"):
+            grid.jobs(root, models=[word], notebooks=["10_tiny"])
+    with pytest.raises(LitmusError, match="revision of org/new is said twice: by @a and by --set revision="):
+        grid.jobs(root, models=["org/new@a"], notebooks=["10_tiny"], settings=["revision=b"])
+
+
+def test_a_folder_with_an_at_sign_is_a_folder(root, monkeypatch):
+    (root / "my@model").mkdir()
+    monkeypatch.chdir(root)
+    (job,) = grid.jobs(root, models=["my@model"], notebooks=["10_tiny"])
+    assert job.out.parent.name.startswith("my-model--")
+
+
+# ---- what a model needs, and how long it takes
+
+
+def test_what_a_model_needs_follows_its_size(root, tmp_path):
+    assert grid.needs({"parameters_millions": "135", "memory_megabytes": "1600"}, []) == (1600, 60, 135)
+    assert grid.needs({"parameters_millions": "1558", "memory_megabytes": "9000"}, []) == (9000, 373, 1558)
+    assert grid.needs(None, []) == (grid.UNKNOWN_MEMORY, grid.UNKNOWN_MINUTES, None)
+    on_disk = [("config.json", 900, 0), ("model.safetensors", 400_000_000, 0)]
+    assert grid.needs(None, on_disk) == (2000, 52, 100)
+    (tmp_path / "model.safetensors").write_bytes(bytes(4_000_000))
+    assert grid.jobs(root, models=[str(tmp_path)])[0].millions == 1
+
+
+def test_an_estimate_says_from_what_it_comes(root):
+    job = grid.jobs(root, models=["good"], notebooks=["10_tiny"])[0]._replace(millions=300)
+    mine, other, third = ("good", "10_tiny"), ("other", "10_tiny"), ("third", "10_tiny")
+    sizes = {"other": 100.0, "third": 300.0}
+    assert grid.estimate(job, {mine: 70.0, other: 30.0}, sizes) == (70, "its last run")
+    # 30 s for 100 millions, of which 20 to start: 20 + 3 x 10; and 90 s as they are.
+    assert grid.estimate(job, {other: 30.0}, sizes) == (50, "other models, by size")
+    assert grid.estimate(job, {other: 30.0, third: 90.0}, sizes).seconds == 70
+    assert grid.estimate(job, {("other", "11_other"): 30.0}, sizes) == (230, "its size alone")
+    assert grid.estimate(job._replace(millions=None), {other: 30.0}, sizes) == (None, "size not known")
+
+
+def test_a_dry_run_says_what_would_run_and_roughly_how_long(root):
+    folder = root / "reports" / "good"
+    folder.mkdir(parents=True)
+    (folder / "10_tiny.json").write_text(json.dumps({"provenance": {"seconds": 600.4}}))
+    (folder / "11_other.json").write_text("{}")  # of another program: no times
+    dry = call_here(root, "--models", "good other org/new", "--dry-run")
+    assert dry.stdout.splitlines() == [
+        "to run   good     10_tiny                 about 10 min (its last run)",
+        "to run   other    10_tiny                 about 10 min (other models, by size)",
+        "to run   org/new  10_tiny                 no estimate (size not known)",
+        "to run: 3 of 3, about 20 min one after another, 10 min with 2 at a time; without an estimate: 1",
+        "An estimate, from: its last run 1, other models, by size 1, size not known 1. "
+        "Other settings or another machine take other times.",
+    ]
+    assert [grid.duration(seconds) for seconds in (0.2, 89, 90, 5399, 9000)] == [
+        "1 s",
+        "89 s",
+        "2 min",
+        "90 min",
+        "2.5 h",
+    ]
+
+
 # ---- data/models.csv as spreadsheets save it
 
 
@@ -292,6 +381,7 @@ def test_the_mark_follows_the_data_that_the_parameter_datasets_names(root):
         (MODELS.replace("any machine", "any größe").encode("latin-1"), "line 3: this is not UTF-8 text"),
         (MODELS.replace("1,100,MIT", '1,"1,2",MIT'), "line 2: memory_megabytes is a whole number or empty, not '1,2'"),
         (MODELS.replace("1,100,MIT", "1,-5,MIT"), "line 2: memory_megabytes is a whole number or empty, not '-5'"),
+        (MODELS.replace("yes,1,1,100", "yes,1M,1,100"), "line 2: parameters_millions is a number or empty, not '1M'"),
         (MODELS.replace("other,org", "good,org"), "line 4: good is there twice"),
         (MODELS.replace("yes,1,1,100", "Yes,1,1,100"), "line 2: grid is yes or no, not 'Yes'"),
         (MODELS.replace("good,org/good", ",org/good"), "line 2: the name or the source is empty"),
@@ -379,6 +469,19 @@ def test_a_second_call_does_nothing_even_if_files_were_touched(tried):
     assert [path.stat().st_mtime_ns for path in pages] == stamps
 
 
+def test_a_second_call_says_that_there_is_nothing_to_do(tried):
+    root, _ = tried
+    again = call(root, "--models", "good")
+    assert (again.returncode, again.stdout) == (0, "nothing to do: 1 result is fresh\nthe index: reports/index.html\n")
+    assert call_here(root, "--models", "good", "--dry-run").stdout.endswith("nothing to run: 1 result is fresh\n")
+    beside = call(root, "--models", "good other")
+    assert beside.stdout.startswith("done     other  10_tiny\n1 further result is fresh\n")
+    (root / "reports" / "good" / "10_tiny.html").unlink()
+    assert call(root, "--models", "good").stdout.startswith(
+        "nothing to run: 1 result is fresh, 1 page rendered again\n"
+    )
+
+
 def test_a_changed_sentence_runs_that_notebook_again(tried):
     root, _ = tried
     source = root / "notebooks" / "10_tiny.py"
@@ -400,7 +503,7 @@ def test_a_result_made_by_hand_with_other_settings_is_not_taken_for_the_grids(tr
     assert subprocess.run([sys.executable, "-m", "lib.run", *words, "--set", "limit=3"], cwd=root).returncode == 0
     assert not grid.kept(root, job)
     dry = call_here(root, "--models", "good", "--dry-run")
-    assert dry.stdout == "to run   good  10_tiny\n"
+    assert dry.stdout.startswith("to run   good  10_tiny")
 
 
 def call_here(root, *words) -> Result:
@@ -445,11 +548,8 @@ def test_listed_and_bundled_names_come_before_folders(root, monkeypatch):
         (root / name).mkdir()
     monkeypatch.chdir(root)
     dry = call_here(root, "--models", "good distilbert-mlm mine", "--dry-run")
-    assert [line[9:].split("  ")[0] for line in dry.stdout.splitlines()] == [
-        "good",
-        "distilbert-mlm",
-        str(root / "mine"),
-    ]
+    lines = [line for line in dry.stdout.splitlines() if line.startswith("to run   ")]
+    assert [line[9:].split("  ")[0] for line in lines] == ["good", "distilbert-mlm", str(root / "mine")]
 
 
 def test_values_reach_the_notebook_as_they_were_given(root):

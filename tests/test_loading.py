@@ -8,14 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import tiny
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from lib import hub, listing
 from lib.errors import LitmusError
-from lib.models import bundled, listed, load, loading
+from lib.models import bundled, load
 from lib.models.causal import CausalModel
 from lib.models.masked import MaskedModel
 from lib.paths import ROOT
@@ -141,6 +143,13 @@ def test_a_masked_model_without_a_mask_token_is_refused(tmp_path):
     assert "has no mask token" in refused(tiny.save(tmp_path / "maskless", bert, tokenizer))
 
 
+def test_case_24_a_tokenizer_without_offsets_is_refused(tmp_path):
+    folder = tmp_path / "bytes"
+    config = transformers.GPT2Config(vocab_size=400, n_positions=24, n_embd=8, n_layer=1, n_head=1)
+    tiny.save(folder, transformers.GPT2LMHeadModel(config), transformers.ByT5Tokenizer())
+    assert "has a tokenizer without character offsets" in refused(folder)
+
+
 def test_weights_of_another_size_than_the_configuration_are_refused(tmp_path):
     sentence = refused(configured(copy_of("gpt2", tmp_path), vocab_size=500))
     assert "config.json does not belong to its weights" in sentence and "not (500, 24)" in sentence
@@ -254,8 +263,10 @@ def test_hub_ids_without_a_network_come_from_the_cache_or_are_refused(tmp_path):
     ).splitlines()
     assert printed[:2] == [tiny.model(name).identity["weights"] for name in ("gpt2", "gpt2-without-start")]
     for name, sentence in zip(("lab/tiny", "no/body", "bert-base-cased"), printed[2:], strict=True):
-        assert sentence[1:].startswith(f"{name} ") and " could not be loaded (" in sentence
-        assert "network" in sentence and "\\n" not in sentence
+        assert (
+            sentence[1:].startswith(f"{name} ") and " is not on this machine, and the hub cannot be asked (" in sentence
+        )
+        assert "HF_HUB_OFFLINE" in sentence and "\\n" not in sentence
 
 
 # --- untrusted input ------------------------------------------------------------------------------------------------
@@ -355,7 +366,8 @@ def test_an_old_gpt2_checkpoint(tmp_path):
 
 
 def test_the_list_of_models():
-    table = listed()
+    table = pd.read_csv(listing.FILE, keep_default_na=False)
+    assert list(listing.read()) == list(table["name"])
     assert list(table.columns) == [
         "name", "source", "family", "revision", "grid", "parameters_millions", "disk_megabytes", "memory_megabytes",
         "licence", "note",
@@ -373,29 +385,104 @@ def test_the_list_of_models():
     assert of_paper["source"].str.fullmatch(r"[\w-]+/[\w-]+").all()
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(b"", "cannot be read as a table (No columns to parse from file)"),
-     (b"name;source;family;revision;grid\na;b;masked;main;no\n", "has no column name, source, family, revision, grid;"),
-     (b"name,family,revision\na,masked,main\n", "has no column source, grid;"),
-     (b"name,source,family,revision,grid\na,b,masked,main,no\na,c,masked,main,no\n", "has more than one row for a;"),
-     (b"name,source,family,revision,grid\na,b,masked,main,no\na,c,masked,main,no,no\n", "cannot be read as a table ("),
-     ("name,source\nä,b\n".encode("latin-1"), "cannot be read as a table ("),
-     (None, "cannot be read as a table (")],
-)  # fmt: skip
-def test_a_list_of_models_that_is_none_is_one_sentence(content, said, tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "DATA", tmp_path)
-    if content is not None:
-        (tmp_path / "models.csv").write_bytes(content)
-    assert f"{tmp_path / 'models.csv'} {said}" in refused("anything")
+HEAD = ",".join(listing.COLUMNS)
+
+
+def test_a_list_of_models_that_is_none_is_one_sentence(tmp_path, monkeypatch):
+    """All that can be wrong with it: tests/test_grid.py."""
+    monkeypatch.setattr(listing, "FILE", tmp_path / "models.csv")
+    assert refused("anything") == f"{tmp_path / 'models.csv'} is missing; it lists the models by name."
+    (tmp_path / "models.csv").write_text(f"{HEAD}\na,b\n")
+    assert f"{tmp_path / 'models.csv'}, line 2: this row has not 10 fields" in refused("anything")
 
 
 def test_a_list_of_models_that_a_spreadsheet_saved(tmp_path, monkeypatch):
     """With a byte-order mark before the first column's name."""
-    monkeypatch.setattr(loading, "DATA", tmp_path)
-    content = f"name,source,family,revision,grid\nmine,{tiny.folder('gpt2')},causal,main,no\n"
+    monkeypatch.setattr(listing, "FILE", tmp_path / "models.csv")
+    content = f"{HEAD}\nmine,{tiny.folder('gpt2')},causal,main,no,1,1,1,MIT,\n"
     (tmp_path / "models.csv").write_text(content, encoding="utf-8-sig")
     assert load("mine").identity["weights"] == tiny.model("gpt2").identity["weights"]
+
+
+# --- revisions, and the hub -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    """A hub that cannot be asked, and that nobody may ask again."""
+    monkeypatch.setattr(hub, "unreachable", lambda: "huggingface.co does not answer: no such host")
+    for auto in (transformers.AutoConfig, transformers.AutoTokenizer):
+        monkeypatch.setattr(auto, "from_pretrained", lambda *_, **options: pytest.fail("asked after all"))
+
+
+def test_a_model_of_the_hub_without_network_fails_at_once(no_hub):
+    assert refused("gpt-2") == (
+        "gpt-2 (did you mean gpt2?) is not on this machine, and the hub cannot be asked (huggingface.co does not answer: "
+        "no such host); check the name, or get it where there is a network."
+    )
+    assert refused("gpt2-xl").startswith("gpt2-xl (openai-community/gpt2-xl) is not on this machine")
+    assert refused("org/series", revision="step1000").startswith("org/series in the revision step1000 is not on this")
+
+
+def test_a_model_that_the_hub_left_here_is_used_without_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "unreachable", lambda: "no network")
+    monkeypatch.setattr(hub, "kept", lambda source, revision: (source, revision) == ("org/tiny", "step10"))
+    asked, from_pretrained = [], transformers.AutoConfig.from_pretrained
+
+    def here(source, **options):
+        asked.append((source, options["revision"], options["local_files_only"]))
+        return from_pretrained(tiny.folder("gpt2"))
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", here)
+    refused("org/tiny", revision="step10")  # only its configuration is there
+    assert set(asked) == {("org/tiny", "step10", True)}
+
+
+def test_the_hub_is_asked_once_and_told_in_words(monkeypatch):
+    calls = []
+
+    def head(*_, timeout):
+        calls.append(timeout)
+        raise OSError("[Errno -2] Name or service not known.\nand more")
+
+    monkeypatch.setattr("huggingface_hub.utils.get_session", lambda: type("Session", (), {"head": head})())
+    hub.unreachable.cache_clear()
+    try:
+        said = [hub.unreachable(), hub.unreachable()]
+    finally:
+        hub.unreachable.cache_clear()
+    assert calls == [hub.SECONDS]
+    assert set(said) == {"huggingface.co does not answer: [Errno -2] Name or service not known. and more"}
+    assert hub.is_id("org/nowhere") and not hub.kept("org/nowhere") and not hub.is_id("my model")
+
+
+def test_the_revision_of_a_model_on_disk_is_a_folder_in_its_folder(tmp_path):
+    for name, maker in (("step10", tiny.gpt2), ("step20", tiny.gpt2_without_start)):
+        maker(tmp_path / "series" / name)
+    series = str(tmp_path / "series")
+    found = [load(series, revision=revision) for revision in ("step10", "step20")]
+    assert [(model.name, model.revision) for model in found] == [(series, "step10"), (series, "step20")]
+    assert found[0].identity["weights"] == tiny.model("gpt2").identity["weights"] != found[1].identity["weights"]
+    assert "holds no folder step11 (did you mean step10?)" in refused(series, revision="step11")
+    assert "is bundled and has no revision step1" in refused("distilbert-mlm", revision="step1")
+
+
+def test_a_checkpoint_file_has_no_revision(tmp_path):
+    (tmp_path / "model.pt").write_bytes(b"")
+    assert refused(tmp_path / "model.pt", revision="step10").endswith(
+        "model.pt is one file and has no revision step10; name the file of each state, and leave out the revision."
+    )
+
+
+def test_a_revision_in_the_name_is_told_apart():
+    assert "is no hub id; name a revision apart from the model" in refused("org/series@step10")
+
+
+def test_a_revision_of_the_list_is_the_one_that_is_loaded(tmp_path, monkeypatch):
+    tiny.gpt2_without_start(tmp_path / "series" / "step20")
+    monkeypatch.setattr(listing, "FILE", tmp_path / "models.csv")
+    (tmp_path / "models.csv").write_text(f"{HEAD}\nmine,{tmp_path / 'series'},causal,step20,no,1,1,1,MIT,\n")
+    assert load("mine").revision == "step20"
 
 
 def test_a_start_state_is_checked_whatever_the_family():

@@ -5,7 +5,7 @@ import warnings
 # tqdm says so in every notebook without widgets, and with a path of this machine: our progress bars are plain text.
 warnings.filterwarnings("ignore", message="IProgress not found")
 
-from lib.models.loading import listed, load  # noqa: E402
+from lib.models.loading import load  # noqa: E402
 from lib.models.protocol import FilledBatch, Gap, LanguageModel, TokenScores, Word  # noqa: E402
 
-__all__ = ["FilledBatch", "Gap", "LanguageModel", "TokenScores", "Word", "listed", "load"]
+__all__ = ["FilledBatch", "Gap", "LanguageModel", "TokenScores", "Word", "load"]

@@ -6,20 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 import transformers
 
+from lib import hub, listing
 from lib.errors import LitmusError
 from lib.models import bundled, checkpoints
 from lib.models.causal import CausalModel
 from lib.models.hushed import hushed
 from lib.models.masked import MaskedModel
 from lib.models.recurrent import RecurrentModel, StartState, check_start_state
-from lib.paths import DATA
+from lib.say import did_you_mean
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-COLUMNS = ("name", "source", "family", "revision", "grid")  # of data/models.csv; the others are for people
 DAMAGED = "a file of it is damaged, so get it again"
 
 
@@ -34,14 +33,17 @@ def load(
 ) -> MaskedModel | CausalModel | RecurrentModel:
     """The model of that name, ready to fill and score.
 
-    ``name`` is a bundled name, a name in ``data/models.csv``, a folder, the file of a recurrent checkpoint, or a hub id (then
-    ``revision`` counts). ``device`` ``auto`` takes a GPU where there is one; ``spread`` divides a large Hugging Face model
-    among all that there are. ``trust_remote_code`` runs code that comes with a model: off unless asked for. ``start_state``
-    (see ``RecurrentModel``) and ``vocabulary``, the word list where it is not the ``vocab.txt`` beside the weights, are for
-    recurrent models only. Raises LitmusError for whatever cannot give scores that mean something: an unknown name, a model of
-    another kind, weights without a trained head, a tokenizer that does not fit.
+    ``name`` is a bundled name, a name in ``data/models.csv``, a folder, the file of a recurrent checkpoint, or a hub id.
+    ``revision``: a branch, tag or commit of the hub; of a folder, the folder in it that holds this state of the model (as
+    training leaves checkpoints). ``device`` ``auto`` takes a GPU where there is one; ``spread`` divides a large Hugging Face
+    model among all that there are. ``trust_remote_code`` runs code that comes with a model: off unless asked for.
+    ``start_state`` (see ``RecurrentModel``) and ``vocabulary``, the word list where it is not the ``vocab.txt`` beside the
+    weights, are for recurrent models only. Raises LitmusError for whatever cannot give scores that mean something: an
+    unknown name, a model of another kind, weights without a trained head, a tokenizer that does not fit.
     """
-    source = source_of(name)
+    listed = listing.read().get(name, {})
+    revision = listed.get("revision") or revision if revision == listing.MAIN else revision
+    source = source_of(name, revision)
     spread = device == "spread"
     found_device = device_of("auto" if spread else device)
     if dtype not in DTYPES:
@@ -52,7 +54,15 @@ def load(
         return _recurrent(name, revision, checkpoint, words, start_state, found_device, DTYPES[dtype])
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     placing = {"device_map": "auto"} if spread else {}
-    shown = name if source == name else f"{name} ({source})"
+    meant = name if listed or source != name else name + did_you_mean(name, listing.read())
+    shown = meant if source == name else f"{name} ({source})"
+    if not Path(source).is_dir() and hub.is_id(source) and (away := hub.unreachable()):
+        if not hub.kept(source, revision):
+            raise LitmusError(
+                f"{shown}{_at(revision)} is not on this machine, and the hub cannot be asked ({away}); check the name, "
+                "or get it where there is a network."
+            )
+        options["local_files_only"] = True
     with hushed():
         config = _told(shown, lambda: transformers.AutoConfig.from_pretrained(source, **options), "config.json")
         family, architecture = kind_of(name, config)
@@ -99,38 +109,23 @@ def _recurrent(
     return RecurrentModel(name, revision, network, vocabulary, start_state)
 
 
-def listed() -> pd.DataFrame:
-    """``data/models.csv``: the models Litmus knows by name, one row each; ``grid`` says which run by default.
-
-    Raises LitmusError where the file is no such table.
-    """
-    file = DATA / "models.csv"
-    try:
-        table = pd.read_csv(file, keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, ValueError) as error:  # pandas' own errors and those of decoding are ValueErrors
-        raise LitmusError(f"{file} cannot be read as a table ({first_sentence(error)}); mend or restore it.") from error
-    missing = [column for column in COLUMNS if column not in table]
-    if missing:
-        raise LitmusError(
-            f"{file} has no column {', '.join(missing)}; its first line names the columns, separated by commas."
-        )
-    twice = table.loc[table["name"].duplicated(), "name"]
-    if len(twice):
-        raise LitmusError(f"{file} has more than one row for {twice.iloc[0]}; keep one.")
-    return table
-
-
-def source_of(name: str) -> str:
+def source_of(name: str, revision: str = listing.MAIN) -> str:
     """Where a model is found: a folder on disk, the file of a recurrent checkpoint, or a hub id."""
     if name in bundled.NAMES:
+        if revision != listing.MAIN:
+            raise LitmusError(
+                f"{name} is bundled and has no revision {revision}; leave the revision at {listing.MAIN}."
+            )
         return str(bundled.folder(name))
-    table = listed().set_index("name")["source"]
-    source = table.get(name, name)
+    source = listing.read().get(name, {}).get("source", name)
     path = Path(source).expanduser()
     if not source.strip():
         raise LitmusError(
             "A model has a name, and this one is empty; name a model of data/models.csv, a folder, or a hub id."
         )
+    if path.exists() and revision != listing.MAIN:
+        path = _of_series(path, revision)
+        source = str(path)
     if checkpoints.find(source):
         return str(path)
     if path.is_dir() and not (path / "config.json").is_file():
@@ -146,7 +141,28 @@ def source_of(name: str) -> str:
         )
     if source.startswith((".", "/", "~")) or source.count("/") > 1:
         raise LitmusError(f"There is no model folder {source}; check the path.")
+    if "@" in source:
+        raise LitmusError(f"{source} is no hub id; name a revision apart from the model, by the parameter revision.")
     return source
+
+
+def _of_series(path: Path, revision: str) -> Path:
+    """The folder of one revision inside that of a model. Raises LitmusError where there is none."""
+    if path.is_file():
+        raise LitmusError(
+            f"{path} is one file and has no revision {revision}; name the file of each state, and leave out the revision."
+        )
+    if not (path / revision).is_dir():
+        folders = sorted(inner.name for inner in path.iterdir() if inner.is_dir())
+        raise LitmusError(
+            f"The folder {path} holds no folder {revision}{did_you_mean(revision, folders)}, which is what a revision of a "
+            "model on disk is; name one that is there, or leave out the revision."
+        )
+    return path / revision
+
+
+def _at(revision: str) -> str:
+    return "" if revision == listing.MAIN else f" in the revision {revision}"
 
 
 def device_of(device: str) -> torch.device:
