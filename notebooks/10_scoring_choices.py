@@ -172,7 +172,8 @@ base = judged(pd.concat([pairs, example], ignore_index=True))
 np.testing.assert_allclose(base.iloc[-1][["log_probability_good", "log_probability_bad"]].tolist(), by_hand, atol=1e-3)
 base = base.iloc[:-1]
 metrics.check_scored(base)
-Markdown(f"{blimp.surprisal_check(base, lm.vocabulary_size)} {base['scorable'].sum()} of {len(base)} pairs scored, {base['tie'].sum()} ties.")
+Markdown(f"{blimp.surprisal_check(base, lm.vocabulary_size)} {base['scorable'].sum()} of {len(base)} pairs scored, "
+         f"in {(base['scorable'] & (base['unknown'] > 0)).sum()} of them without the unknown words that both sentences hold; {base['tie'].sum()} ties.")  # fmt: skip
 
 # %% [markdown]
 # Then with each choice changed, one at a time.
@@ -308,7 +309,7 @@ saved = results.write(
 # 5. A judgement with a small margin depends on the choice; the pairs show which.
 
 # %% [markdown]
-# Next: [`24_blimp`](24_blimp.ipynb) judges every paradigm. Back: [`00_start_here`](00_start_here.ipynb).
+# Next: [`24_blimp`](24_blimp.ipynb) judges every paradigm. Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/10_scoring_choices.ipynb).
 #
 # * Salazar, Liang, Nguyen and Kirchhoff (2020), *Masked language model scoring*, ACL.
 # * Kauf and Ivanova (2023), *A better way to do masked language model scoring*, ACL.

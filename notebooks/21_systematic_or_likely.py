@@ -43,9 +43,10 @@ seed = 0
 capitalise = "auto"  # first word of a sentence: "auto" = where the model is cased, "yes", "no"
 full_stop = True  # append a full stop to the right context
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
-target_policy = "single_token"  # forms of one piece; of more: "whole_word", ..., without cutoffs ([1.0] and [])
+target_policy = "single_token"  # forms of one piece; of more: "whole_word", ..., with cutoffs [1.0] and [], and small limits
 mass_arithmetic = "float64"  # "float64" is exact; "float32" sums probabilities as the published code does
 verbs = ""  # verb list (CSV: idx,sing,plur,freq); "" = the published one where it is, else ours
+verb_limit = 0  # lemmas, drawn with the seed; 0 = all. For words of several pieces take 100 and a limit of 10: minutes, not days
 metric = "both"  # "EW", "MW" or "both"
 cutoffs_top = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0]
 cutoffs_bottom = [0.5, 0.1, 0.01, 0.001, 0.0001, 1e-05, 1e-06]
@@ -116,13 +117,14 @@ source = published.find(datasets)
 files = agreement_files(source, items)
 pairs, sampled = read_pairs(files, limit, sample, seed)
 verb_file = verb_list(verbs, source)
-lemmas = read_verbs(verb_file)
+listed = read_verbs(verb_file)
+lemmas = listed.sample(verb_limit, random_state=seed) if 0 < verb_limit < len(listed) else listed
 lemmas.sample(min(5, len(lemmas)), random_state=seed).set_index("plural")[["singular"]]
 
 # %% tags=["hide-input"]
 kind = "given items" if items else origin(files["path"], source)
 data = {"name": kind, "sample": sampled, "sha256": results.checksums([*files["path"], verb_file])}
-Markdown(f"Data: **{kind}**, {len(pairs):,} pairs; sample: {sampled}. Verbs: {len(lemmas):,} lemmas in `{verb_file.name}`.")
+Markdown(f"Data: **{kind}**, {len(pairs):,} pairs; sample: {sampled}. Verbs: {len(lemmas):,} of {len(listed):,} lemmas in `{verb_file.name}`.")
 
 # %% [markdown]
 # A lemma is a verb with its two forms, singular and plural. It can be used when both of its forms can be scored; by the
@@ -327,7 +329,7 @@ saved = results.write(
 # 5. The picture by verb shows whether likely verbs are inflected better.
 
 # %% [markdown]
-# Next: `90_compare_models` puts every result side by side. Back: [`20_agreement`](20_agreement.ipynb).
+# Next: `90_compare_models` puts every result side by side. Back: [`20_agreement`](20_agreement.ipynb). [Exercises](exercises/21_systematic_or_likely.ipynb).
 #
 # * Newman et al. (2021), *Refining targeted syntactic evaluation of language models*, NAACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

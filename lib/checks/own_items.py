@@ -19,7 +19,7 @@ def listed(given: Any, at_least: int, what: str = "items") -> list:
         raise NotYet(f"Nothing is written there yet: put {what} of your own in the place of the three dots.")
     if not isinstance(given, (list, tuple)):
         raise NotYet(f"Give a list of {what}, and not {shown(given)}.")
-    if any(one is ... for one in given):
+    if any(part is ... for one in given for part in (one if isinstance(one, (list, tuple)) else [one])):
         raise NotYet("There are three dots left in your list: put something of your own in their place.")
     if len(given) < at_least:
         raise NotYet(f"At least {at_least} {what} are asked for, and there are {len(given)}.")

@@ -1,0 +1,158 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercises: far from its subject
+#
+# To [`22_long_distance`](../22_long_distance.ipynb). Three exercises, about 50 minutes. Write in the cells that say `NotImplementedError` or
+# `...`, run them, and run the check below, which says why where something is not right yet. Hints are folded: open them late.
+
+# %% tags=["parameters"]
+model = "distilbert-mlm"  # a bundled model, a name in data/models.csv, a hub id or a folder
+
+# %% tags=["hide-input"]
+from lib.checks import long_distance
+from lib.models import load
+
+lm = load(model)
+
+# %% [markdown]
+# ## 1 · A row of the file
+#
+# 10 minutes · easy · by hand
+#
+# In the format of Gulordava et al. a row holds a sentence, the verb form of this row, and `len_prefix`, how many words stand before the verb. The word that
+# stands in the sentence is often *another* form, and `<eos>` marks the end. What does this row say? Write it down, then the function for any row.
+#
+# | sent | len_prefix | form |
+# |---|---|---|
+# | The men that run the shop run it . `<eos>` | 6 | runs |
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `sent.split()` gives words, `words[len_prefix]` is the verb, and `" ".join(words)` makes a sentence again.
+#
+# </details>
+# <details><summary>What should come out</summary>
+#
+# *The men that run the shop runs it .* The first *run* stays, and so does the space before the full stop: the format separates all words.
+#
+# </details>
+
+# %% tags=["stub"]
+def with_form(sent, len_prefix, form):
+    """The sentence of a row with ``form`` as its verb, without ``<eos>``: words separated by one space."""
+    raise NotImplementedError
+
+# %% tags=["solution"]
+def with_form(sent, len_prefix, form):
+    """The sentence of a row with ``form`` as its verb, without ``<eos>``: words separated by one space."""
+    words = sent.removesuffix("<eos>").split()
+    words[len_prefix] = form
+    return " ".join(words)
+
+# %%
+long_distance.with_form(with_form)
+
+# %% [markdown]
+# ## 2 · Sense against nonsense, fairly
+#
+# 20 minutes · hard · by hand
+#
+# How much does sense help? Each sentence has nonsense variants of its own; a hard sentence is hard in all of them. So take the difference
+# within each sentence, the share right of its sensible rows minus that of its nonsense rows, and then the mean over sentences. A sentence that lacks
+# one of the two says nothing. Work it out for this table, then write the function: `table` has the columns `sentence`, `kind` (`"sense"` or `"nonsense"`)
+# and `correct` (1 or 0), a row a pair.
+#
+# | sentence | sense | nonsense |
+# |---|---|---|
+# | a | 1 | 1, 0 |
+# | b | 0 | 1, 0, 0, 0 |
+# | c | 1 | |
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `table.groupby(["sentence", "kind"])["correct"].mean().unstack()` has a row a sentence and a column a kind; `dropna` leaves out what lacks one.
+#
+# </details>
+# <details><summary>What should come out</summary>
+#
+# a: 1 − 0.5; b: 0 − 0.25; c says nothing. The mean of the two is 0.125. Pooled, the rows would say otherwise: try it.
+#
+# </details>
+
+# %% tags=["stub"]
+def gain(table):
+    """Mean over sentences of share right in sense minus share right in nonsense: one number."""
+    raise NotImplementedError
+
+# %% tags=["solution"]
+def gain(table):
+    """Mean over sentences of share right in sense minus share right in nonsense: one number."""
+    means = table.groupby(["sentence", "kind"])["correct"].mean().unstack().dropna()
+    return (means["sense"] - means["nonsense"]).mean()
+
+# %%
+long_distance.gain(gain)
+
+# %% [markdown]
+# ## 3 · Nonsense of your own
+#
+# 20 minutes · medium · your own items
+#
+# Write at least two sentences in which words stand between subject and verb, and a nonsense variant of each. Give four sentences an item: sense with the
+# right verb, sense with the wrong one, nonsense with the right verb, nonsense with the wrong one. The nonsense keeps the small words (*the, of, that,
+# near, ...*) in their places and changes every other word for one of the same kind and number. Half of the items are plural.
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# *The bridge near the old church leads* becomes *The idea near the loud spoon sleeps*. Verbs must be whole in the model's vocabulary: take common ones.
+#
+# </details>
+# <details><summary>What should come out</summary>
+#
+# A line with the mean margin for sense and for nonsense. Two sentences prove nothing; which of your nonsense words might the model have expected?
+#
+# </details>
+
+# %% tags=["stub"]
+my_sentences = [
+    (
+        "The bridge near the old church leads to a village.",
+        "The bridge near the old church lead to a village.",
+        ...,
+        ...,
+    ),
+]
+
+# %% tags=["solution"]
+my_sentences = [
+    (
+        "The bridge near the old church leads to a village.",
+        "The bridge near the old church lead to a village.",
+        "The idea near the loud spoon works to a bottle.",
+        "The idea near the loud spoon work to a bottle.",
+    ),
+    (
+        "The books that my brother bought are on the table.",
+        "The books that my brother bought is on the table.",
+        "The clouds that my sugar asked run on the number.",
+        "The clouds that my sugar asked runs on the number.",
+    ),
+]
+
+# %%
+long_distance.my_sentences(my_sentences, lm)
