@@ -428,6 +428,24 @@ def test_a_model_spread_over_what_there_is_gives_the_same_numbers(name):
         np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=TOLERANCE)
 
 
+@pytest.mark.parametrize(
+    ("name", "layers"), [("bert-cased", "bert.encoder.layer"), ("gpt2", "transformer.h"), ("llama", "model.layers")]
+)
+def test_weights_that_wait_on_the_disk_give_the_same_numbers_and_the_same_identity(name, layers, tmp_path):
+    """What ``device_map`` does with a model that no device holds whole: most weights are nowhere until they are needed."""
+    model = load(str(tiny.folder(name)))
+    modules = {weight.rpartition(".")[0] for weight in model.network.state_dict()}
+    places = {module: "disk" if module.startswith(layers) else "cpu" for module in modules}
+    network = type(model.network).from_pretrained(
+        tiny.folder(name), device_map=places, offload_folder=tmp_path, dtype=torch.float32
+    )
+    assert sum(weight.is_meta for weight in network.parameters()) > 10
+    waiting = replace(model, network=network.eval())
+    assert waiting.identity == model.identity
+    for one, other in zip(model.score(SENTENCES), waiting.score(SENTENCES), strict=True):
+        np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=1e-6)
+
+
 # --- words ----------------------------------------------------------------------------------------------------------
 
 

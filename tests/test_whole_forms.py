@@ -17,6 +17,7 @@ from lib.errors import LitmusError
 from lib.items import read_verbs
 from lib.models import Gap
 from lib.models.causal import CausalModel
+from lib.models.masked import MaskedModel
 from lib.models.prefixes import pack
 from lib.store import Store
 
@@ -262,6 +263,51 @@ def test_networks_that_cannot_be_packed_are_found_by_trying_and_read_plainly(kin
             assert scored.log_probabilities[at] == pytest.approx(
                 next_token(model, ids[:at])[ids[at]].item(), abs=TOLERANCE
             )
+
+
+# --- places that nobody reads ----------------------------------------------------------------------------------------
+
+MASKED_NETWORKS = {
+    "distilbert": (transformers.DistilBertForMaskedLM, transformers.DistilBertConfig,
+                   {"dim": 24, "n_layers": 2, "n_heads": 2, "hidden_dim": 48}),
+    "one layer again and again": (transformers.AlbertForMaskedLM, transformers.AlbertConfig,
+                                  {**tiny.SMALL, "embedding_size": 16}),
+    "normalises first": (transformers.ModernBertForMaskedLM, transformers.ModernBertConfig,
+                         {**tiny.SMALL, "pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3}),
+}  # fmt: skip
+
+
+@cache
+def masked_network(kind: str) -> MaskedModel:
+    """Masked networks built otherwise than BERT."""
+    torch.manual_seed(8)
+    tokenizer = tiny.model("bert-cased").tokenizer
+    network, config, sizes = MASKED_NETWORKS[kind]
+    made = network(config(vocab_size=len(tokenizer), max_position_embeddings=24, initializer_range=0.3, **sizes))
+    return MaskedModel(kind, "main", made.eval(), tokenizer)
+
+
+@pytest.mark.parametrize("kind", [*tiny.MASKED, *MASKED_NETWORKS])
+def test_the_last_layer_does_for_a_place_that_is_read_what_it_does_for_all(kind):
+    """Found by trying where that is possible; where it is not, all places go on. The numbers are those of every place."""
+    model = tiny.model(kind) if kind in tiny.MASKED else masked_network(kind)
+    assert (model.mixed is None) is (kind in ("one layer again and again", "normalises first"))
+    for gap, found in zip(GAPS, continued(model, GAPS, FORMS, "whole_word"), strict=True):
+        expected = [masked_oracle(model, gap, form, "whole_word") for form in FORMS]
+        np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", [*tiny.MASKED, "distilbert"])
+def test_behind_its_attention_the_last_layer_sees_only_what_is_read(kind):
+    model, seen = (tiny.model(kind) if kind in tiny.MASKED else masked_network(kind)), []
+    wide = [m for m in model.network.modules() if isinstance(m, torch.nn.Linear) and m.out_features == 48][-1]
+    assert model.mixed is not None
+    handle = wide.register_forward_hook(lambda _, arguments, found: seen.append(found.shape[:-1].numel()))
+    try:
+        [scored] = model.score(["The keys are young."])
+    finally:
+        handle.remove()
+    assert sum(seen) == len(scored.pieces)
 
 
 # --- in the diagnostics ---------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import hashlib
 import json
 import string
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,12 +40,18 @@ class HuggingFaceModel:
 
     @property
     def device(self) -> torch.device:
-        return self.network.device
+        """Where inputs go: weights that wait in memory or on the disk until they are needed are nowhere."""
+        return next((weight.device for weight in self.network.parameters() if not weight.is_meta), torch.device("cpu"))
 
     @property
     def budget(self) -> int:
         """How many tokens a batch may hold."""
         return self.token_budget
+
+    @property
+    def mixed(self) -> torch.nn.Module | None:
+        """A module behind which no place of the input looks at another one, where such a one is known."""
+        return None
 
     @property
     def vocabulary_size(self) -> int:
@@ -178,7 +185,7 @@ class HuggingFaceModel:
         readings = np.array([places[item] for item in items], dtype=np.int64).reshape(-1, 2)
         for picked, at, batch in self._read_batches(rows, readings, "gaps"):
             lines, line_of = np.unique(at, return_inverse=True)
-            logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines)
+            logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines, self.mixed)
             for some in np.split(np.arange(len(picked)), range(LINES, len(picked), LINES)):
                 at_lines = torch.as_tensor(line_of[some], device=logits.device)
                 found = torch.log_softmax(logits[at_lines].float(), dim=-1)
@@ -196,7 +203,9 @@ class HuggingFaceModel:
             lines, line_of = np.unique(at, return_inverse=True)
             inputs = self.inputs([rows[row] for row in batch])
             # No name for the logits: two batches of them would be held at once.
-            found[picked] = self._gathered(logits_at(self.network, inputs, lines), line_of, readings[picked, 2])
+            found[picked] = self._gathered(
+                logits_at(self.network, inputs, lines, self.mixed), line_of, readings[picked, 2]
+            )
         return found
 
     @torch.inference_mode()
@@ -256,30 +265,28 @@ class HuggingFaceModel:
 
 
 @torch.inference_mode()
-def logits_at(network: Any, inputs: dict[str, torch.Tensor], places: np.ndarray) -> torch.Tensor:
+def logits_at(
+    network: Any, inputs: dict[str, torch.Tensor], places: np.ndarray, mixed: torch.nn.Module | None = None
+) -> torch.Tensor:
     """The network's logits at some places of a batch laid flat: shape (places, vocabulary), in the network's dtype.
 
     The output layer is by far the widest one, so it gets to see the wanted places only. It is reached through a hook
     because not every architecture lets a caller say which positions to keep, and none lets each row have its own.
+    ``mixed``: a module behind which no place looks at another one, so that only the wanted places need to go on from there.
     """
-    at = torch.as_tensor(places)
-    logits = _with_output_layer_input(network, inputs, lambda hidden: hidden.flatten(0, 1)[at.to(hidden.device)][None])
-    flat = logits.flatten(0, 1)
+    at, output_layer = torch.as_tensor(places), network.get_output_embeddings()
+
+    def keep(hidden: torch.Tensor) -> torch.Tensor:
+        return hidden.flatten(0, 1)[at.to(hidden.device)][None]
+
+    hook: Any = nullcontext()
+    if mixed is not None:
+        hook = mixed.register_forward_hook(lambda _, arguments, hidden: keep(hidden))
+    elif output_layer is not None:
+        hook = output_layer.register_forward_pre_hook(lambda _, arguments: (keep(arguments[0]), *arguments[1:]))
+    with hook:
+        flat = network(**inputs).logits.flatten(0, 1)
     return flat if len(flat) == len(at) else flat[at.to(flat.device)]
-
-
-def _with_output_layer_input(
-    network: Any, inputs: dict[str, torch.Tensor], keep: Callable[[torch.Tensor], torch.Tensor]
-) -> torch.Tensor:
-    """The network's logits when its output layer is given ``keep(hidden)`` in place of all hidden states."""
-    output_layer = network.get_output_embeddings()
-    if output_layer is None:
-        return network(**inputs).logits
-    handle = output_layer.register_forward_pre_hook(lambda _, arguments: (keep(arguments[0]), *arguments[1:]))
-    try:
-        return network(**inputs).logits
-    finally:
-        handle.remove()
 
 
 def closes(character: str) -> bool:
@@ -297,5 +304,16 @@ def weights_digest(network: Any) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        there = fetched(network, name) if tensor.is_meta else tensor
+        digest.update(there.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def fetched(network: Any, name: str) -> torch.Tensor:
+    """A weight that ``device_map`` has put off to memory or disk, read from there."""
+    from accelerate.utils import align_module_device
+
+    module, _, weight = name.rpartition(".")
+    owner = network.get_submodule(module)
+    with align_module_device(owner):
+        return getattr(owner, weight).detach().cpu().clone()

@@ -9,10 +9,13 @@ import numpy as np
 import torch
 
 from lib.errors import LitmusError
-from lib.models.hugging_face import CARRIER, HuggingFaceModel
+from lib.models.hugging_face import CARRIER, HuggingFaceModel, logits_at
 from lib.models.protocol import FilledBatch, Gap, MaskedMethod, StartToken, TargetPolicy, TokenScores, Word
 
 CLOSES_UP = tuple(".,;:!?)]}'’”")
+TEXTS = 4096  # forms in their contexts that are laid out at once
+PROBE = [[5, 11, 7, 13, 6, 9], [8, 12, 10], [4, 6, 12, 7]]  # texts of different lengths
+PLACES = [1, 4, 8, 15]  # of the padded probe laid flat: two of the first text, one of each other
 
 
 class MaskedModel(HuggingFaceModel):
@@ -60,26 +63,35 @@ class MaskedModel(HuggingFaceModel):
         ids, positions, reasons = self._contexts(gaps, max(0, longest - 1))
         for reason in sorted(set(reasons) - {""}):
             yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
-        for row, (text, at, reason) in enumerate(zip(ids, positions, reasons, strict=True)):
-            if not reason:
-                asked = words["middle" if gaps[row].left else "start"]
-                yield FilledBatch([row], self._continued(text[:at], text[at + 1 :], asked, policy), "")
+        usable = [row for row, reason in enumerate(reasons) if not reason]
+        size = max(1, TEXTS // max(1, len(forms)))
+        for some in (usable[start : start + size] for start in range(0, len(usable), size)):
+            asked = [words["middle" if gaps[row].left else "start"] for row in some]
+            contexts = [(ids[row][: positions[row]], ids[row][positions[row] + 1 :]) for row in some]
+            yield FilledBatch(some, self._continued(contexts, asked, policy), "")
 
     def _continued(
-        self, left: list[int], right: list[int], words: Sequence[Word], policy: TargetPolicy
+        self,
+        contexts: Sequence[tuple[list[int], list[int]]],
+        words: Sequence[Sequence[Word]],
+        policy: TargetPolicy,
     ) -> torch.Tensor:
-        """The score of each word between ``left`` and ``right``, shape (1, words); NaN for a word without ids."""
+        """The score of each word in each context (left, right), shape (contexts, words); NaN for a word without ids.
+
+        Words of as many pieces have their first masked copy in common, and those that begin alike the next ones too.
+        """
         mask, rows, readings, owners = self.tokenizer.mask_token_id, Numbered(), [], []
-        for column, word in enumerate(words):
-            for i, token in enumerate(word.ids):
-                later = word.ids[i + 1 :] if policy == "original" else [mask] * (len(word.ids) - i - 1)
-                copy = (*left, *word.ids[:i], mask, *later, *right)
-                readings.append((rows[copy], len(left) + i, token))
-                owners.append(column)
+        for number, ((left, right), listed) in enumerate(zip(contexts, words, strict=True)):
+            for column, word in enumerate(listed):
+                for i, token in enumerate(word.ids):
+                    later = word.ids[i + 1 :] if policy == "original" else [mask] * (len(word.ids) - i - 1)
+                    copy = (*left, *word.ids[:i], mask, *later, *right)
+                    readings.append((rows[copy], len(left) + i, token))
+                    owners.append(number * len(listed) + column)
         found = self.log_probabilities(list(rows), np.array(readings, dtype=np.int64).reshape(-1, 3))
-        totals = np.bincount(np.array(owners, dtype=np.int64), found, minlength=len(words))
-        totals[[not word.ids for word in words]] = np.nan
-        return torch.from_numpy(totals)[None]
+        totals = np.bincount(np.array(owners, dtype=np.int64), found, minlength=len(contexts) * len(words[0]))
+        totals[[not word.ids for listed in words for word in listed]] = np.nan
+        return torch.from_numpy(totals.reshape(len(contexts), len(words[0])))
 
     def _refusal(self, ids: list[int], special: list[int], more: int) -> str:
         mask = self.tokenizer.mask_token_id
@@ -87,6 +99,25 @@ class MaskedModel(HuggingFaceModel):
         if text.count(mask) > 1 and len(ids) <= self.maximum_length:
             return "mask_in_text"
         return self.refusal([token for token in text if token != mask], len(ids) + more)
+
+    @cached_property
+    def mixed(self) -> torch.nn.Module | None:  # type: ignore[override]
+        """A normalisation in the last layer behind which no place looks at another one, found by trying.
+
+        Of a masked copy one place is read, so the rest of that layer has little left to do. Where a layer normalises before
+        it attends, or all layers are one, there is no such place: ``None``.
+        """
+        inputs = self.padded([[token % self.vocabulary_size for token in text] for text in PROBE])
+        places, close = np.array(PLACES), 1e-4 if self.network.dtype == torch.float32 else 0.05
+        plain = logits_at(self.network, inputs, places).float()
+        for norm in last_norms(self.network):
+            try:
+                off = (logits_at(self.network, inputs, places, norm).float() - plain).abs().max()
+            except Exception:  # whatever a network raises on fewer places than it expects
+                continue
+            if off <= close * plain.abs().max():
+                return norm
+        return None
 
     @cached_property
     def space_before_mask(self) -> str:
@@ -136,6 +167,13 @@ class MaskedModel(HuggingFaceModel):
             scores.log_probabilities[:] = found[start : start + len(scores.pieces)]
             start += len(scores.pieces)
         return results
+
+
+def last_norms(network: torch.nn.Module) -> list[torch.nn.Module]:
+    """The layer normalisations of the last layer of the last stack of layers."""
+    stacks = [module for module in network.modules() if isinstance(module, torch.nn.ModuleList) and len(module)]
+    last = stacks[-1][-1].modules() if stacks else ()
+    return [module for module in last if isinstance(module, torch.nn.LayerNorm)]
 
 
 class Numbered(dict):
