@@ -118,7 +118,8 @@ Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} paradigms; sam
 # ## Scores
 #
 # The library scores each distinct sentence once, equal to the hand. A pair cannot be scored when a sentence is too long for the
-# model, or when the two hold different unknown words; equal scores are a tie, and a tie is no success.
+# model, or when the two hold different unknown words; unknown words that both hold are left out of both. Equal scores are a
+# tie, and a tie is no success.
 
 # %%
 example = pd.DataFrame({"good": pair[:1], "bad": pair[1:]})
@@ -131,7 +132,8 @@ reasons = ", ".join(f"{n} {why}" for why, n in scored.loc[~scored["scorable"], "
 
 # %%
 Markdown(f"{blimp.surprisal_check(scored, lm.vocabulary_size)} Scored: {scored['scorable'].sum():,} of {len(scored):,} pairs"
-         f"{f' (not: {reasons})' if reasons else ''}; {scored['tie'].sum()} ties; {scored['near_tie'].sum()} pairs closer than 0.0001, which another machine might judge otherwise.")  # fmt: skip
+         f"{f' (not: {reasons})' if reasons else ''}; in {(scored['scorable'] & (scored['unknown'] > 0)).sum()} of them both sentences hold the "
+         f"same unknown words, left out of both; {scored['tie'].sum()} ties; {scored['near_tie'].sum()} pairs closer than 0.0001, which another machine might judge otherwise.")  # fmt: skip
 
 # %% [markdown]
 # ## Result
