@@ -13,14 +13,17 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 import torch
+from tqdm import tqdm
 
 from lib.errors import LitmusError
 from lib.models.protocol import Gap, LanguageModel, Position, StartToken, TargetPolicy, Word
+from lib.progress import quiet
 from lib.store import Store, code_version, digest
 
 MassArithmetic = Literal["float64", "float32"]
 TARGET_POLICIES: tuple[TargetPolicy, ...] = get_args(TargetPolicy)
-CONTEXTS = 16  # contexts after which scores of whole forms are kept: what a kill can cost
+CONTEXTS = 16  # contexts after which scores of whole forms are kept: what a kill can cost,
+FORMS = 4096  # or fewer, so that these are the most forms in contexts that are scored at once
 FLOAT32_SLACK = 1e-6  # how far a float32 sum of probabilities may fall short of a cutoff and still count as reaching it
 CUTOFFS_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
 CUTOFFS_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
@@ -148,7 +151,9 @@ def fill(
             values[row] = np.frombuffer(kept[key], values.dtype)[0]
     missing = [row for row, key in enumerate(keys) if key not in kept]
 
-    for some in [missing] if single else [missing[i : i + CONTEXTS] for i in range(0, len(missing), CONTEXTS)]:
+    step = max(1, len(missing) if single else min(CONTEXTS, FORMS // max(1, len(form_list))))
+    parts = [missing[start : start + step] for start in range(0, len(missing), step)] or [[]]
+    for some in tqdm(parts, f"{model.name}: whole forms", disable=quiet() or single, leave=False):
         ascending: dict[int, np.ndarray] = {}
         for batch in model.fill([contexts[row] for row in some], start_token):
             rows = np.array([some[i] for i in batch.rows])

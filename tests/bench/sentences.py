@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from lib import scoring
-from lib.items import gaps, read_agreement
+from lib.items import gaps, read_agreement, read_verbs
 from lib.models import Gap, load
 from lib.models.masked import Numbered, masked_together, words_of
 from lib.paths import DATA, ROOT
@@ -204,6 +204,48 @@ def our_masked_target(model: Any, items: Any) -> Scores:
     return np.stack([fills.at("log_probability", items[which]) for which in ("good", "bad")], 1)
 
 
+def whole_forms(model: Any, lemmas: int) -> tuple[Gap, list[str]]:
+    """A context, and the forms of so many lemmas of our list."""
+    verbs = read_verbs(DATA / "verbs.csv").sample(lemmas, random_state=0)
+    return Gap("The keys to the cabinet", "in the garden."), [*verbs["singular"], *verbs["plural"]]
+
+
+def our_whole_forms(model: Any, gap: Gap, forms: list[str]) -> Scores:
+    """Through ``lib.scoring``, as EW and MW take them."""
+    fills = scoring.fill(model, [gap], forms, target_policy="whole_word")
+    return fills.values["log_probability"][0, fills.columns(forms)].reshape(2, -1).T
+
+
+@torch.inference_mode()
+def plain_whole_forms(model: Any, gap: Gap, forms: list[str]) -> Scores:
+    """Each form by itself, in padded batches: a text a form where the model is causal, a masked copy a piece where not."""
+    words, mask = [model.word(form).ids for form in forms], model.tokenizer.mask_token_id
+    rows, reads = [], []  # a row of ids, and (place, token, number of the form) to read there; -1 for a boundary
+    if model.family == "causal":
+        left = model.tokenizer(gap.left, add_special_tokens=False)["input_ids"]
+        for number, ids in enumerate(words):
+            rows.append([*left, *ids])
+            reads.append([(len(left) - 1 + at, token, number) for at, token in enumerate([*ids, -1])])
+    else:
+        text = model.tokenizer(f"{gap.left} {model.tokenizer.mask_token} {gap.right}")["input_ids"]
+        at = text.index(mask)
+        for number, ids in enumerate(words):
+            for i, token in enumerate(ids):
+                rows.append([*text[:at], *ids[:i], *[mask] * (len(ids) - i), *text[at + 1 :]])
+                reads.append([(at + i, token, number)])
+    totals, order = np.zeros(len(forms)), sorted(range(len(rows)), key=lambda row: len(rows[row]))
+    for some in (order[start : start + BATCH] for start in range(0, len(order), BATCH)):
+        width = max(len(rows[row]) for row in some)
+        padded = torch.tensor([rows[row] + [0] * (width - len(rows[row])) for row in some])
+        seen = torch.tensor([[1] * len(rows[row]) + [0] * (width - len(rows[row])) for row in some])
+        logs = model.network(padded, attention_mask=seen).logits.log_softmax(-1)
+        for line, row in zip(logs, some, strict=True):
+            for place, token, number in reads[row]:
+                found = line[place, token] if token >= 0 else line[place, model.boundary_ids].logsumexp(0)
+                totals[number] += found.item()
+    return totals.reshape(2, -1).T
+
+
 # --- how beginnings may be shared -----------------------------------------------------------------------------------
 
 
@@ -351,7 +393,7 @@ def masked_part(each: int, runs: int) -> str:
     model, tools = load("distilbert-mlm"), available()
     scoring.fill(model, [Gap("The keys", "here.")], ["are"])  # warm, and its identity known
     score(model, ["The keys are here."])
-    what, pairs = blimp_pairs(max(1, each // 4))
+    what, pairs = blimp_pairs(max(1, each // 2))
     pairs = [
         pair for pair in pairs if not any(mark in "".join(pair) for mark in "'’-")
     ]  # where words are the same words
@@ -385,6 +427,27 @@ def masked_part(each: int, runs: int) -> str:
     parts.append(f"## Masked target word ({model.name})\n\n{len(items)} pairs of our template prep_anim.\n\n"
                  + table(found, len(items), names))  # fmt: skip
     print(parts[-1], flush=True)
+    return "\n".join(parts)
+
+
+def forms_part(lemmas: int, runs: int) -> str:
+    """Verbs of several pieces: what a context costs by the policy ``whole_word``."""
+    parts = []
+    for name in ("smollm2-135m-instruct", "distilbert-mlm"):
+        model = load(name)
+        gap, forms = whole_forms(model, lemmas)
+        our_whole_forms(model, gap, forms[:2])  # warm
+        works: dict[str, Callable[[], Scores | None]] = {
+            "ours": lambda m=model, g=gap, f=forms: our_whole_forms(m, g, f),
+            "plain": lambda m=model, g=gap, f=forms: plain_whole_forms(m, g, f),
+        }
+        found = compared(model, works, len(forms) // 2, runs)
+        pieces = np.array([len(model.word(form).ids) for form in forms])
+        names = {"ours": NAMES["target"], "plain": "plain Hugging Face loop over the forms"}
+        parts.append(f"## Verbs of several pieces, `whole_word` ({name})\n\nThe two forms of {lemmas} lemmas in one context; "
+                     f"{(pieces > 1).sum()} of the {len(forms)} forms are several pieces. A pair is a lemma.\n\n"
+                     + table(found, lemmas, names))  # fmt: skip
+        print(parts[-1], flush=True)
     return "\n".join(parts)
 
 
@@ -490,13 +553,13 @@ def main() -> int:
     )
     parser.add_argument("--each", type=int, default=24, help="pairs of each paradigm")
     parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--parts", default="causal,masked,growth")
+    parser.add_argument("--parts", default="causal,masked,forms,growth")
     parser.add_argument("--write", action="store_true", help=f"write the result to {RESULTS.name}")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     os.environ["LITMUS_QUIET"] = "1"
     works = {"causal": lambda: causal_part(asked.each, asked.runs), "masked": lambda: masked_part(asked.each, asked.runs),
-             "growth": growth_part}  # fmt: skip
+             "forms": lambda: forms_part(4 * asked.each, asked.runs), "growth": growth_part}  # fmt: skip
     page = "\n".join([head(asked.runs), *(works[part]() for part in asked.parts.split(",")), GOALS])
     if asked.write:
         RESULTS.write_text(page, encoding="utf-8")
