@@ -27,19 +27,19 @@ def verdicts(function: Any) -> str:
         found = an_array(call(function, good, bad, *tokens, reduction), 5)
         first, second = totals[reduction]
         judge(found, first > second, {
-            f"You count the tie as right with the {reduction}. Both sentences are equally probable there: a tie "
-            "is no success.":
+            f"You count the tie as right with the {reduction}. Both sentences are equally probable there: a tie is no "
+            "success.":
                 first >= second,
             f"With the {reduction} you read the padding as tokens. Take only the first `tokens_good` and `tokens_bad` "
             "of each row.":
                 padded[reduction][0] > padded[reduction][1],
-            "With the mean your verdicts are those of the sum. Divide each sum by its own number of tokens, not by the "
-            "width of the array."
+            "With the mean your verdicts are those of the sum. Divide each sum by its own number of tokens, not by "
+            "the width of the array."
                 if reduction == "mean" else "You give the mean where the sum is asked for: look at `reduction`.":
                 totals[other][0] > totals[other][1],
             f"With the {reduction} you mark the pairs in which the bad sentence is more probable.": first < second,
-            f"You give the difference by the {reduction}, not the verdict; it is 1 where the difference is over "
-            "zero, else 0.":
+            f"You give the difference by the {reduction}, not the verdict; it is 1 where the difference is over zero, "
+            "else 0.":
                 first - second,
         }, f"five pairs and the {reduction}")  # fmt: skip
     return "Padding is no token, a tie is no success, and the two reductions judge two of these five pairs differently."
@@ -51,7 +51,7 @@ def turned(function: Any, expected: Any, scored: pd.DataFrame) -> str:
     expected = prediction(expected, ("yes", "no"))
     rows = [
         (-20, -21, 5, 5, 5, 5), (-24, -22, 8, 6, 6, 5), (-20, -20, 4, 5, 4, 5), (-21, -20, 7, 5, 5, 5),
-        (-20, -25, 4, 5, 4, 4), (-15, -18, 5, 6, 4, 6),
+        (-20, -25, 4, 5, 4, 4), (-15, -18, 5, 6, 4, 6), (-20, -30, 5, 6, 5, 6),
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=COLUMNS).astype({column: float for column in COLUMNS[:2]})
     good, bad = table["log_probability_good"], table["log_probability_bad"]
@@ -61,23 +61,22 @@ def turned(function: Any, expected: Any, scored: pd.DataFrame) -> str:
             (good > bad) != (by_words[0] > by_words[1]),
         "You compare signs. From a tie to the wrong side nothing turns: the pair was no success and is none.":
             np.sign(good - bad) != np.sign(by_mean[0] - by_mean[1]),
-        "You count a tie as right, by one reduction or by both. It "
-        "is no success.": (good >= bad) != (by_mean[0] >= by_mean[1]),
+        "You count a tie as right, by one reduction or by both. It is no success.":
+            (good >= bad) != (by_mean[0] >= by_mean[1]),
         "You mark pairs whose sentences have different numbers of tokens. Those could turn; the question is which do.":
             table["tokens_good"] != table["tokens_bad"],
-        "You mark what is right by the mean; mark where it differs from what is "
-        "right by the sum.": by_mean[0] > by_mean[1],
+        "You mark what is right by the mean; mark where it differs from what is right by the sum.":
+            by_mean[0] > by_mean[1],
         "You mark what is right by the sum; mark where the mean says otherwise.": good > bad,
         "You mark the pairs that do not turn.": (good > bad) == (by_mean[0] > by_mean[1]),
-    }, "a table of six pairs")  # fmt: skip
+    }, "a table of seven pairs")  # fmt: skip
     on_model = an_array(call(function, scored), len(scored)) == 1
     same_words = int((on_model & (scored["words_good"] == scored["words_bad"])).sum())
     came = "as you expected" if expected == "yes" else "where you expected not"
     return (
         f"On this model {on_model.sum()} of {len(scored)} pairs turn, {same_words} of them with as many words in both "
-        "sentences. Such "
-        f"pairs can turn, {came}: a word can be several tokens, and the mean is over tokens. With as many tokens in "
-        "both, none can."
+        f"sentences. Such pairs can turn, {came}: a word can be several tokens, and the mean is over tokens. With as "
+        "many tokens in both, none can."
     )
 
 
@@ -91,17 +90,15 @@ def my_pairs(given: Any, lm: LanguageModel) -> str:
         left, *differing, _ = own_items.one_word_apart(good, bad, where)
         if not left:
             raise NotYet(
-                f"{where}: the sentences differ in their first word, so what a model has before it, a start token "
-                "or nothing, "
-                "would decide too. Let them differ later."
+                f"{where}: the sentences differ in their first word, so what a model has before it, a start token or "
+                "nothing, would decide too. Let them differ later."
             )
         lengths = [len(found.pieces) for found in sentences.score(lm, [good, bad])]
         if lengths[0] != lengths[1]:
             raise NotYet(
                 f"{where}: {' and '.join(f'*{form}*' for form in differing)} make sentences of {lengths[0]} and "
-                f"{lengths[1]} "
-                "tokens for this model, so their length would help to decide. Take forms of as many pieces, such as "
-                "commoner words."
+                f"{lengths[1]} tokens for this model, so their length would help to decide. Take forms of as many "
+                "pieces, such as commoner words."
             )
         pairs.append((good, bad))
         forms.append(differing)
@@ -109,6 +106,5 @@ def my_pairs(given: Any, lm: LanguageModel) -> str:
     judged = sentences.minimal_pairs(lm, pd.DataFrame(pairs, columns=["good", "bad"]))
     return (
         f"{len(judged)} pairs of equal length, in which no form is a safe bet; this model is right in "
-        f"{judged['correct'].sum():.0f}. "
-        "One that only liked some words better would get half."
+        f"{judged['correct'].sum():.0f}. One that only liked some words better would get half."
     )

@@ -20,7 +20,9 @@ def on_paper(given: Any) -> str:
         raise NotYet(f"Give a dict with the keys {', '.join(map(repr, JUDGES))}, and not {shown(given)}.")
     for judge, letters in given.items():
         if letters is ...:
-            raise NotYet(f"By the {judge}: write the letters of the right pairs in the place of the three dots.")
+            raise NotYet(
+                f"There are three dots left by the {judge}: put the letters of the right pairs in their place."
+            )
         if not isinstance(letters, str):
             raise NotYet(f"By the {judge}: give the letters as one text, such as 'AD', and not {shown(letters)}.")
         _judge_letters(judge, "".join(sorted(set(letters.upper()) - set(" ,;"))))
@@ -37,8 +39,8 @@ def _judge_letters(judge: str, found: str) -> None:
         )
     if judge == "target" and "B" in found:
         raise NotYet(
-            "By the target: in B *will* costs less than *did*. What comes after it makes up for that only in "
-            "the sentence."
+            "By the target: in B *will* costs less than *did*. What comes after it makes up for that only in the "
+            "sentence."
         )
     if judge != "target" and "D" in found:
         raise NotYet(f"By the {judge}: D is a tie, since both sentences add up to the same. A tie is no success.")
@@ -70,8 +72,8 @@ def left_only(function: Any, expected: Any, pairs: pd.DataFrame, lm: LanguageMod
     came = "as you expected" if expected == HALF[1] else f"where you expected *{expected}*"
     return (
         f"With both sides {whole} of {len(pairs)} are right, with the left side {left}, {came}. A pair and its mirror "
-        "then show the "
-        "same words, so the form that the model prefers is right in one and wrong in the other, whatever the model."
+        "then show the same words, so the form that the model prefers is right in one and wrong in the other, "
+        "whatever the model."
     )
 
 
@@ -93,19 +95,18 @@ def _judge_gaps(pairs: pd.DataFrame, found: list[Gap]) -> None:
     lefts, rights = list(pairs["left"]), [gap.right for gap in found]
     if len(found) != len(pairs):
         raise NotYet(
-            f"Of {len(pairs)} pairs you make {len(found)} gaps; make one for each, for both forms are read off "
-            "the same gap."
+            f"Of {len(pairs)} pairs you make {len(found)} gaps; make one for each, for both forms are read off the "
+            "same gap."
         )
     if rights == list(pairs["right"]):
         raise NotYet(
-            "You leave what stands behind the gap where it is; the model would see *yesterday*. Put a full stop "
-            "in its place."
+            "You leave what stands behind the gap where it is; the model would see *yesterday*. Put a full stop in "
+            "its place."
         )
     if rights == [""] * len(pairs):
         raise NotYet(
-            "You hide the full stop too. A masked model then takes the gap for a sentence that breaks off, "
-            "and two things "
-            "have changed at once; keep a full stop as right context."
+            "You hide the full stop too. A masked model then takes the gap for a sentence that breaks off, and two "
+            "things have changed at once; keep a full stop as right context."
         )
     for gap, left in zip(found, lefts, strict=True):
         if gap.left.strip() != left:
@@ -123,8 +124,8 @@ def my_pairs(given: Any, lm: LanguageModel) -> str:
         left, *forms, right = own_items.one_word_apart(good, bad, f"Pair {place}")
         if not left or not right:
             raise NotYet(
-                f"Pair {place}: the word that differs should stand inside the sentence, with words before it "
-                "and behind it."
+                f"Pair {place}: the word that differs should stand inside the sentence, with words before it and "
+                "behind it."
             )
         for form in forms:
             own_words.single(lm, form, f"Pair {place}")
@@ -132,8 +133,8 @@ def my_pairs(given: Any, lm: LanguageModel) -> str:
     table = pd.DataFrame(rows, columns=["pattern", "left", "good", "bad", "right"])
     if table["pattern"].nunique() < 2:
         raise NotYet(
-            "All your pairs are of one pattern; with two, such as the adverb first and last, there is "
-            "something to compare."
+            "All your pairs are of one pattern; with two, such as the adverb first and last, there is something to "
+            "compare."
         )
     for pattern, of_pattern in table.groupby("pattern", sort=False):
         own_words.as_often(of_pattern["good"], of_pattern["bad"], f"In the pattern *{pattern}*")

@@ -24,8 +24,8 @@ def accuracy_at(function: Any) -> str:
     colours = [("red", "word", 0.5), ("blue", "word", 0.2), ("green", "word", 0.1), ("white", "word", 0.05)]
     lists, expected = [drinks, animals, colours], ["wine", "cat", "black"]
     judge(a_number(call(function, lists, expected, 3)), 2 / 3, {
-        "You leave out the place k itself: the word at place k is among the "
-        "likeliest k.": _accuracy(lists, expected, 2),
+        "You leave out the place k itself: the word at place k is among the likeliest k.":
+            _accuracy(lists, expected, 2),
         "You look at the first prediction only; an expected word may stand at any of the first k places.": 0,
         "You count the contexts; a share is that number divided by the number of contexts.": 2,
     }, "three contexts, whose words stand at place 2, at place 3 and nowhere, and k = 3")  # fmt: skip
@@ -36,9 +36,8 @@ def accuracy_at(function: Any) -> str:
     plurals = [("dog", "word", 0.4), ("s", "piece", 0.2), ("cat", "word", 0.1), ("bird", "word", 0.05)]
     lists, expected = [drinks, lamps, plurals], ["wine", "light", "bird"]
     judge(a_number(call(function, lists, expected, 3)), 1 / 3, {
-        "You let the end of another word count: *light* is at place 2 as a piece, as in *moonlight*, and at place 4 as "
-        "the word that is "
-        "expected.": _accuracy(lists, expected, 3, pieces="count"),
+        "You let the end of another word count: *light* is at place 2 as a piece, as in *moonlight*, and at place 4 "
+        "as the word that is expected.": _accuracy(lists, expected, 3, pieces="count"),
         "You take the pieces out before you count places. The model finds them likely too: a place is a place.":
             _accuracy(lists, expected, 3, pieces="skip"),
     }, "three contexts with pieces of words in their lists, and k = 3")  # fmt: skip
@@ -47,11 +46,10 @@ def accuracy_at(function: Any) -> str:
     for k, right in ((2, 1 / 2), (3, 1)):
         judge(a_number(call(function, lists, expected, k)), right, {
             "You count an expected word in a tie by where it happens to stand in the list. *sofa*, *bed* and *chair* "
-            "are equally probable, "
-            "so *bed* is among the likeliest 3 for sure, and among the likeliest 2 only by luck.": 1,
+            "are equally probable, so *bed* is among the likeliest 3 for sure, and among the likeliest 2 only by "
+            "luck.": 1,
             "You leave out a word in a tie altogether. Three words are at least as probable as *bed*, itself among "
-            "them, so its place "
-            "is 3.": 1 / 2,
+            "them, so its place is 3.": 1 / 2,
         }, f"two contexts, in one of which three words share the first place, and k = {k}")  # fmt: skip
     return "A place is a place, a piece of another word is no answer, and a word in a tie comes last in it."
 
@@ -79,26 +77,24 @@ def in_order(function: Any, expected: Any, answers: pd.DataFrame) -> str:
         in_first, in_second = first - within > threshold, within - between > threshold
         order, both = in_first & in_second, in_first & (first - between > threshold)
         judge(a_number(call(function, first, within, between, threshold)), order[scored].mean(), {
-            "You count an item with a word without a score as a failure. It leaves the share and is "
-            "counted apart.": order.mean(),
+            "You do not use the threshold: each step must be larger than it.":
+                ((first > within) & (within > between))[scored].mean(),
+            "You count an item with a word without a score as a failure. It leaves the share and is told apart.":
+                order.mean(),
             "You count ties as right order. In the third item *within* and *between* are equally probable.":
                 ((first >= within) & (within >= between))[scored].mean(),
-            "You ask only whether the expected word wins: that is sensitivity. Here *within* must also be "
-            "above *between*.":
+            "You ask only if the expected word wins: that is sensitivity. *within* must also be above *between*.":
                 both[scored].mean(),
-            "You ask only for *within* above *between*. The expected word must also be "
-            "above *within*.": in_second[scored].mean(),
-            "You do not use the threshold: each step must be "
-            "larger than it.": ((first > within) & (within > between))[scored].mean(),
+            "You ask only for *within* above *between*. The expected word must also be above *within*.":
+                in_second[scored].mean(),
             "You ask the expected word alone to win by the threshold. Both steps must be larger than it.":
                 (in_first & (within > between))[scored].mean(),
-            "You compare *expected* and *between* by the threshold, so two small steps can make one large one. Each "
-            "step counts.":
+            "You compare *expected* and *between* by the threshold: two small steps make one large one. Each counts.":
                 ((first > within) & (within > between) & (first - between > threshold))[scored].mean(),
-            "One score that is not there (NaN) makes your whole share NaN. Keep the items in which all "
-            "three have one.": np.nan,
-            "You count the items; a share is that number divided by the number of items that have all "
-            "three scores.": order.sum(),
+            "One score that is not there (NaN) makes your whole share NaN. Keep the items in which all three have one.":
+                np.nan,
+            "You count the items; a share is that number divided by the number of items that have all three scores.":
+                order.sum(),
         }, f"eleven items, two of them without all scores, and the threshold {threshold}")  # fmt: skip
     by_role = answers.pivot(index="item", columns="role", values="probability")
     roles = [by_role[role].to_numpy(dtype=float) for role in ("expected", "within", "between")]
@@ -106,8 +102,7 @@ def in_order(function: Any, expected: Any, answers: pd.DataFrame) -> str:
     came = "as you expected" if expected == DIRECTIONS[1] else f"where you expected *{expected}*"
     return (
         f"On this model {shares[0]:.2f} of the items without a threshold, {shares[1]:.2f} with .01. It can only go "
-        f"down or stay, {came}: "
-        "whoever passes the higher bar has passed the lower one."
+        f"down or stay, {came}: whoever passes the higher bar has passed the lower one."
     )
 
 
@@ -133,8 +128,8 @@ def my_items(given: Any, lm: LanguageModel) -> str:
     compared = metrics.compare(ask(lm, table)[0], ["item"], "role", "expected", ["within", "between"])
     return (
         f"{len(rows)} items, in which every word is expected as often as not. The expected word wins in "
-        f"{compared['higher'].sum():.0f}; "
-        "a model that did not read the sentences would like the same words best each time and could not win in all."
+        f"{compared['higher'].sum():.0f}; a model that did not read the sentences would like the same words best each "
+        "time and could not win in all."
     )
 
 
@@ -146,8 +141,7 @@ def _judge_roles(rows: list[list[str]]) -> None:
         if len(set(times)) > 1:
             raise NotYet(
                 f"*{word}* is expected {times[0]} times, within {times[1]} and between {times[2]}: a word that is "
-                "common anyway would "
-                "help or harm one role. Let every word take each role equally often."
+                "common anyway would help or harm one role. Let every word take each role equally often."
             )
     categories: list[set[str]] = []
     for expected, within, _ in rows:

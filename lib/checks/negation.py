@@ -17,18 +17,14 @@ SETS = ("simple", "natural", "the same")
 @exercise(1)
 def count_right(function: Any) -> str:
     """How many of six items are right in the affirmative sentence, in the negative one, and in both; there are ties."""
-    true_affirmative, false_affirmative = (
-        np.array([0.5, 0.4, 0.3, 0.2, 0.3, 0.6]),
-        np.array([0.1, 0.1, 0.4, 0.2, 0.1, 0.1]),
-    )
-    true_negative, false_negative = np.array([0.2, 0.05, 0.3, 0.1, 0.3, 0.1]), np.array([0.1, 0.3, 0.1, 0.05, 0.3, 0.5])
+    true_affirmative, false_affirmative = np.array([[0.5, 0.4, 0.3, 0.2, 0.3, 0.6], [0.1, 0.1, 0.4, 0.2, 0.1, 0.1]])
+    true_negative, false_negative = np.array([[0.2, 0.05, 0.3, 0.1, 0.3, 0.1], [0.1, 0.3, 0.1, 0.05, 0.3, 0.5]])
     given = true_affirmative, false_affirmative, true_negative, false_negative
     judge(an_array(call(function, *given), 3), [4, 3, 1], {
-        "You count ties as right. Where both words are equally probable the model does not prefer "
-        "the true one.": [5, 4, 3],
-        "In the negative sentences you count where the false word wins. There *tree* is true and *bird* is false: true "
-        "against false, "
-        "in both.": [4, 2, 2],
+        "You count ties as right. Where both words are equally probable the model does not prefer the true one.":
+            [5, 4, 3],
+        "In the negative sentences you count where the false word wins. There *tree* is true and *bird* is false: "
+        "true against false, in both.": [4, 2, 2],
         "For both you take the smaller of the two numbers. An item is right in both only if it is the same item: "
         "compare item by item.":
             [4, 3, 3],
@@ -43,9 +39,9 @@ def count_right(function: Any) -> str:
     blind = true_affirmative, false_affirmative, false_affirmative, true_affirmative
     judge(an_array(call(function, *blind), 3), [4, 1, 0], {}, "a model that does not read *not*")
     return (
-        "And a model that does not read *not*, with the same two probabilities in both sentences, is right in 4, 1 and "
-        "0 of these: the better it knows "
-        "its birds, the worse it looks in the negative. Its affirmative sentences say nothing about negation."
+        "And a model that does not read *not*, with the same two probabilities in both sentences, is right in 4, 1 "
+        "and 0 of these: the better it knows its birds, the worse it looks in the negative. Its affirmative "
+        "sentences say nothing about negation."
     )
 
 
@@ -63,14 +59,14 @@ def shares(function: Any, expected: Any, simple: pd.DataFrame, natural: pd.DataF
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["item", "polarity", "role", "probability"])
     judge(an_array(call(function, table), 2), [3 / 4, 1 / 3], {
-        "You count a sentence with a word without a score as a failure. It leaves the share: three negative "
-        "ones are left.": [3 / 4, 1 / 4],
+        "You count a sentence with a word without a score as a failure. It leaves the share: three negative ones are "
+        "left.": [3 / 4, 1 / 4],
         "You count a tie as right. Item 3 is a tie in its negative sentence.": [3 / 4, 2 / 3],
         "You give the shares in the wrong order: first affirmative, then negative.": [1 / 3, 3 / 4],
         "You count; a share is that number divided by the number of items that have both scores.": [3, 1],
         "You do not keep the polarities apart: each share is one of its own sentences.": [4 / 7, 4 / 7],
-        "You compare rows by where they stand in the table. Compare the true and the false word of the same item "
-        "and polarity.":
+        "You compare rows by where they stand in the table. Compare the true and the false word of the same item and "
+        "polarity.":
             _by_place(table),
     }, "a table of four items, whose rows come in any order,")  # fmt: skip
     found = {name: an_array(call(function, answers), 2) for name, answers in (("simple", simple), ("natural", natural))}
@@ -81,9 +77,9 @@ def shares(function: Any, expected: Any, simple: pd.DataFrame, natural: pd.DataF
     higher = SETS[2] if apart == 0 else SETS[0] if apart > 0 else SETS[1]
     came = "as you expected" if higher == expected else f"where you expected *{expected}*"
     return (
-        f"Affirmative and negative on this model: {told}. More right in the negative: *{higher}*, {came}. A model that "
-        "does not read *not* comes to "
-        "1 together (less with ties), one that reads it to 2: the sum says more than either share."
+        f"Affirmative and negative on this model: {told}. More right in the negative: *{higher}*, {came}. A model "
+        "that does not read *not* comes to 1 together (less with ties), one that reads it to 2: the sum says more "
+        "than either share."
     )
 
 
@@ -124,8 +120,7 @@ def my_items(given: Any, lm: LanguageModel) -> str:
     right = compared.groupby("polarity")["higher"].sum()
     return (
         f"{len(rows)} items, in which no word is a safe bet. The true word wins in {right['affirmative']:.0f} "
-        "affirmative and in "
-        f"{right['negative']:.0f} negative sentences."
+        f"affirmative and in {right['negative']:.0f} negative sentences."
     )
 
 
@@ -142,6 +137,5 @@ def _judge_negation(affirmative: str, negative: str, where: str) -> None:
     if first != second:
         raise NotYet(
             f"{where}: but for *not* the two contexts must be the same, or something else could make the difference: "
-            f"*{affirmative}* and *{negative}*. "
-            f"If the article depends on the word, end both with {ARTICLE}."
+            f"*{affirmative}* and *{negative}*. If the article depends on the word, end both with {ARTICLE}."
         )

@@ -47,8 +47,8 @@ def as_often(right: Iterable[str], wrong: Iterable[str], where: str = "") -> Non
             kind, other = ("right", "wrong") if more > 0 else ("wrong", "right")
             raise NotYet(
                 f"{where}{' *' if where else '*'}{word}* is {kind} more often than {other}: a model that merely likes "
-                "one word better "
-                "would not get half. For each item add its mirror, in which right and wrong have changed places."
+                "one word better would not get half. For each item add its mirror, in which right and wrong have "
+                "changed places."
             )
 
 

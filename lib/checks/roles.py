@@ -32,18 +32,17 @@ def sensitivity(function: Any) -> str:
     for threshold in (0.0, THRESHOLD):
         right = (a - b > threshold).sum()
         judge(a_number(call(function, log_a, log_b, threshold)), right / 8, {
-            "You count the tie as right. The target is as probable in b as in a: a tie "
-            "is no success.": (a >= b).sum() / 8,
+            "You do not use the threshold: the difference must be larger than it.": (a > b).sum() / 8,
+            "You compare the difference of the log-probabilities with the threshold. The published threshold is one "
+            "of probabilities: take np.exp first.": (np.log(a) - np.log(b) > threshold).sum() / 8,
+            "You count the tie as right. The target is as probable in b as in a: a tie is no success.":
+                (a >= b).sum() / 8,
             "You count the pair without a score as a failure. It leaves the share: eight pairs are left.": right / 9,
-            "You take the difference without its sign. Where the target is more probable in b, the reversal goes "
-            "the wrong way.":
+            "You take the difference without its sign. Where the target is more probable in b, the pair is wrong.":
                 (abs(a - b) > threshold).sum() / 8,
             "You count the pairs in which the target is more probable in b.": (b - a > threshold).sum() / 8,
-            "You compare the difference of the log-probabilities with the threshold. The published threshold is one of "
-            "probabilities: take np.exp first.": (np.log(a) - np.log(b) > threshold).sum() / 8,
-            "You do not use the threshold: the difference must be larger than it.": (a > b).sum() / 8,
-            "One score that is not there (NaN) makes your whole share NaN. Keep the pairs in which "
-            "both have one.": np.nan,
+            "One score that is not there (NaN) makes your whole share NaN. Keep the pairs in which both have one.":
+                np.nan,
             "You count the pairs; a share is that number divided by the number of pairs with both scores.": right,
         }, f"nine pairs, one of them without a score, and the threshold {threshold}")  # fmt: skip
     return (
@@ -57,20 +56,13 @@ def share_right(function: Any, expected: Any, items: pd.DataFrame, lm: LanguageM
     expected = prediction(expected, ("zero", "half", "undefined"))
     a = ["which cook the guest had", "which guest the cook had", "which dog the boy had", "which boy the dog had",
          "which one the other had", "which one the other had"]  # fmt: skip
-    b = [
-        "which guest the cook had",
-        "which cook the guest had",
-        "which boy the dog had",
-        "which dog the boy had",
-        *a[4:],
-    ]
+    b = [a[1], a[0], a[3], a[2], *a[4:]]
     probability_a, probability_b = np.array([0.3, 0.2, 0.1, 0.2, 0.3, 0.1]), np.array([0.1, 0.1, 0.2, 0.2, 0.3, 0.1])
     judge(an_array(call(function, a, b, probability_a, probability_b), 2), [2 / 4, 2], {
         "You count undefined pairs as wrong. One context cannot be more probable than itself: leave such pairs out "
         "of the share.": [2 / 6, 2],
         "You count a tie as undefined. In the fourth pair the contexts differ; the model could have told them apart "
-        "and did not: it counts, "
-        "as no success.": [2 / 3, 3],
+        "and did not: it counts, as no success.": [2 / 3, 3],
         "You count a tie as right. Where the contexts differ, a tie is no success.": [3 / 4, 2],
         "You do not count the undefined pairs: how many have the same context twice?": [2 / 4, 0],
         "You give the number of defined pairs; the number of the undefined ones is asked for.": [2 / 4, 4],
@@ -112,14 +104,13 @@ def my_pairs(given: Any, lm: LanguageModel) -> str:
         mirror = targets.get((b, a), set())
         if target in mirror:
             raise NotYet(
-                f"*{target}* is the target for *{a}* and for its reversal. It can fit one of them only, or it "
-                "tests nothing."
+                f"*{target}* is the target for *{a}* and for its reversal. It can fit one of them only, or it tests "
+                "nothing."
             )
         if not mirror:
             raise NotYet(
                 f"Pair {place} has no mirror: a pair with *{b}* as its a, *{a}* as its b and another target, which "
-                "fits there. With it, a model "
-                "that likes one order of the nouns gets no more than half."
+                "fits there. With it, a model that likes one order of the nouns gets no more than half."
             )
     lines = [[f"{place}-{side}", context, target, "", target, "", ""]
              for place, (a, b, target) in enumerate(rows, start=1)
@@ -127,8 +118,8 @@ def my_pairs(given: Any, lm: LanguageModel) -> str:
     compared = metrics.role_pairs(ask(lm, own_words.as_table(lines, ROLES, read_roles))[0])
     right, clear = compared["higher"].sum(), compared["higher_by_threshold"].sum()
     return (
-        f"{len(rows)} pairs with the same words in each. The target is more probable in a in {right:.0f}, "
-        f"and by more than .01 in {clear:.0f}."
+        f"{len(rows)} pairs with the same words in each. The target is more probable in a in {right:.0f}, and by more "
+        f"than .01 in {clear:.0f}."
     )
 
 
@@ -143,13 +134,12 @@ def _judge_reversal(a: str, b: str, where: str) -> None:
         others = sorted(set(first) ^ set(second))
         what = f"*{others[0]}* is in one only" if others else "one word is there more often in one"
         raise NotYet(
-            f"{where}: a and b must have the same words in another order, so that only the roles differ, but {what}. A "
-            "capital counts: "
-            "exchange nouns inside the sentence."
+            f"{where}: a and b must have the same words in another order, so that only the roles differ, but {what}. "
+            "A capital counts: exchange nouns inside the sentence."
         )
     moved = [word for word, other in zip(first, second, strict=True) if word != other]
     if len(moved) != 2:
         raise NotYet(
-            f"{where}: {len(moved)} words have changed places ({', '.join(moved)}); exchange two nouns of "
-            "one word each."
+            f"{where}: {len(moved)} words have changed places ({', '.join(moved)}); exchange two nouns of one word "
+            "each."
         )
