@@ -309,7 +309,7 @@ saved = results.write(
 # 5. A judgement with a small margin depends on the choice; the pairs show which.
 
 # %% [markdown]
-# Next: [`24_blimp`](24_blimp.ipynb) judges every paradigm. Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/10_scoring_choices.ipynb).
+# Next: [`24_blimp`](24_blimp.ipynb) judges every paradigm. Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/10_scoring_choices.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Salazar, Liang, Nguyen and Kirchhoff (2020), *Masked language model scoring*, ACL.
 # * Kauf and Ivanova (2023), *A better way to do masked language model scoring*, ACL.

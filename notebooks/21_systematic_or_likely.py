@@ -329,7 +329,7 @@ saved = results.write(
 # 5. The picture by verb shows whether likely verbs are inflected better.
 
 # %% [markdown]
-# Next: `90_compare_models` puts every result side by side. Back: [`20_agreement`](20_agreement.ipynb). [Exercises](exercises/21_systematic_or_likely.ipynb).
+# Next: `90_compare_models` puts every result side by side. Back: [`20_agreement`](20_agreement.ipynb). [Exercises](exercises/21_systematic_or_likely.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Newman et al. (2021), *Refining targeted syntactic evaluation of language models*, NAACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.
