@@ -13,7 +13,9 @@ import math
 import os
 import platform
 import re
+import resource
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -139,9 +141,21 @@ def provenance(notebook: str, names: Mapping[str, Any], model: Any = None, store
     if model is not None:
         found |= {"family": model.family, "device": str(model.device), "identity": model.identity}
         found["note"] = model_note(str(parameters.get("model", "")))
+        found["peak_megabytes"] = round(peak_megabytes(str(model.device)))
     if store is not None:
         found["store_megabytes"] = round(store.megabytes, 1)
     return found
+
+
+def peak_megabytes(device: str) -> float:
+    """The most memory that this process has held so far, and on GPUs what torch has held there besides."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    if device.startswith("cuda"):
+        import torch
+
+        held += sum(torch.cuda.max_memory_allocated(number) for number in range(torch.cuda.device_count())) / 1e6
+    return held
 
 
 def model_note(name: str) -> str:

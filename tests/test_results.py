@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -246,6 +247,8 @@ def test_provenance_says_what_when_with_what_and_what_was_overridden(tmp_path, m
     assert found["versions"]["python"] == platform.python_version() and set(results.PACKAGES) < set(found["versions"])
     assert (found["family"], found["device"], found["identity"]) == ("causal", "cpu", {"weights": "abc"})
     assert found["seconds"] >= 0 and found["store_megabytes"] >= 0
+    here = int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) if sys.platform == "linux" else 1
+    assert here * 1024 / 1e6 <= found["peak_megabytes"] + 1 < 1e6
     json.dumps(found, allow_nan=False)
     shown = results.provenance_table(found)
     assert list(shown.index) == list(found) and shown.loc["parameters", ""] == "model gpt2, limit 3"
