@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lib import scoring
+from lib import metrics, scoring
 from lib.errors import LitmusError
-from lib.models import Gap
+from lib.models import Gap, load
 from lib.models.protocol import FilledBatch, Word
 from lib.scoring import fill, read_off, record
 from lib.store import Store
@@ -39,6 +39,33 @@ def prefix(descending, cutoff):
         if mass + probability >= cutoff - 1e-12 or items == len(descending):
             return items, mass, mass + probability
         mass += probability
+
+
+# --- half precision -------------------------------------------------------------------------------------------------
+
+
+def test_case_3_equal_logits_of_half_precision_are_ties_that_are_counted_and_others_keep_their_difference():
+    """Logits become float32 before the softmax: in bfloat16 their log-probabilities would fall together more often still."""
+    half = load(str(tiny.folder("gpt2")), dtype="bfloat16")
+    weights = half.network.get_output_embeddings().weight
+    with torch.no_grad():
+        weights[half.word("is").ids[0]] = weights[half.word("are").ids[0]]
+    gaps = [Gap("The keys to the cabinet", ""), Gap("The author", "")]
+    goods, bads = ["are", "like"], ["is", "likes"]
+    fills = fill(half, gaps, [*goods, *bads])
+    judged = metrics.minimal_pairs(fills, goods, bads)
+    assert judged["tie"].tolist() == [True, False] and judged["correct"][0] == 0
+    [summary] = metrics.summarise_pairs(judged.assign(template="x"), ["template"]).to_dict("records")
+    assert (summary["ties"], summary["n"]) == (1, 2)
+    with torch.inference_mode():
+        ids = torch.tensor([half.tokenizer(gaps[1].left)["input_ids"]])
+        logits = half.network(ids).logits[0, -1]
+    of_forms = [half.word(form).ids[0] for form in ("like", "likes")]
+    expected, rounded = (torch.log_softmax(of, dim=0)[of_forms].float() for of in (logits.float(), logits))
+    found = np.array([judged["log_probability_good"][1], judged["log_probability_bad"][1]])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.abs(found - rounded.numpy()).max() > 1e-3  # else this test shows nothing
+    assert fills.choices["dtype"] == "bfloat16"
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------
