@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help env data reports reports-slurm run lab pairs items models test smoke lint browser bench clean-scores clean
+.PHONY: help env data reports reports-slurm replicate run lab pairs items models test test-lab lint browser bench clean-scores clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 24
@@ -22,11 +22,15 @@ $(READY): pyproject.toml
 # Shuffles in 30_inference: by itself the notebook draws 100, which a laptop's grid has no time for.
 DRAWS ?= 20
 SHUFFLES = $(if $(filter 30_inference,$(or $(NOTEBOOKS),30_inference)),--set draws=$(DRAWS))
-reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= DRAWS= JOBS=)
-	$(PY) -m lib.grid $(SHUFFLES) $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS))
+GRID = $(PY) -m lib.grid $(SHUFFLES) $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS)) $(if $(DRY),--dry-run)
+reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= DRAWS= JOBS= DRY=1)
+	$(GRID)
 
 reports-slurm: $(READY) ## the same on a SLURM cluster (reports/README.md)
-	$(PY) -m lib.grid --profile slurm $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)")
+	$(GRID) --profile slurm
+
+replicate: $(READY) ## the papers' models on the papers' data: published value, ours, difference (PAPERS= MODELS= DRY=1)
+	$(PY) -m lib.replicate $(if $(PAPERS),--papers "$(PAPERS)") $(if $(MODELS),--models "$(MODELS)") $(if $(JOBS),--jobs $(JOBS)) $(if $(DRY),--dry-run)
 
 OUT ?= /tmp/litmus-trial
 run: $(READY) ## one notebook for one model, and its page: make run NB=20_agreement MODEL=distilbert-mlm OUT=/tmp/trial
@@ -36,13 +40,16 @@ run: $(READY) ## one notebook for one model, and its page: make run NB=20_agreem
 test: $(READY) ## all tests, two files at a time (browser tests skip in words where there is no Chromium)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
 
+test-lab: $(READY) ## every notebook and exercise in a real JupyterLab, with its minutes (half an hour)
+	LITMUS_LAB=all $(PY) -m pytest tests/test_jupyterlab.py
+
 lint: $(READY) ## ruff and mypy
 	$(PY) -m ruff check lib notebooks tests
 	$(PY) -m ruff format --check lib tests
 	$(PY) -m mypy
 
-lab: $(READY) ## JupyterLab, open at the first notebook
-	$(PY) -m jupyterlab --ServerApp.root_dir="$(CURDIR)" notebooks/00_start_here.ipynb
+lab: $(READY) ## JupyterLab at the first notebook; your copy of the exercises in notebooks/my_exercises (LAB=words for it)
+	$(PY) -m lib.lab $(LAB)
 
 data: $(READY) ## the published data sets into data/published (FROM=folder for a local copy)
 	$(PY) -m lib.published $(if $(FROM),--from "$(FROM)")

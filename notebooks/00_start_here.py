@@ -270,7 +270,7 @@ saved = results.write(
 # 5. The library does what you did by hand.
 
 # %% [markdown]
-# Next: [`20_agreement`](20_agreement.ipynb) asks about every agreement construction. [Exercises](exercises/00_start_here.ipynb).
+# Next: [`20_agreement`](20_agreement.ipynb) asks about every agreement construction. [Exercises](exercises/00_start_here.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Linzen, Dupoux and Goldberg (2016), *Assessing the ability of LSTMs to learn syntax-sensitive dependencies*, TACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

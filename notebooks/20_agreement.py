@@ -274,7 +274,7 @@ saved = results.write(
 # 5. The worst items show what a mean cannot.
 
 # %% [markdown]
-# Next: [`21_systematic_or_likely`](21_systematic_or_likely.ipynb) asks about every verb, not two. Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/20_agreement.ipynb).
+# Next: [`21_systematic_or_likely`](21_systematic_or_likely.ipynb) asks about every verb, not two. Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/20_agreement.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Newman et al. (2021), *Refining targeted syntactic evaluation of language models*, NAACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

@@ -309,7 +309,7 @@ saved = results.write(
 # 5. Frequency alone sets the level that a model has to beat.
 
 # %% [markdown]
-# In the shell: `python -m lib.evaluate --data FILE --model NAME`. Back: [`20_agreement`](20_agreement.ipynb), [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/22_long_distance.ipynb).
+# In the shell: `python -m lib.evaluate --data FILE --model NAME`. Back: [`20_agreement`](20_agreement.ipynb), [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/22_long_distance.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Gulordava, Bojanowski, Grave, Linzen and Baroni (2018), *Colorless green recurrent networks dream hierarchically*, NAACL.
 # * Linzen, Dupoux and Goldberg (2016), *Assessing the ability of LSTMs to learn syntax-sensitive dependencies*, TACL.

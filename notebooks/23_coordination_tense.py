@@ -307,7 +307,7 @@ saved = results.write(
 # 5. Pairs over which two judgements disagree say what each of them measures.
 
 # %% [markdown]
-# Next: [`24_blimp`](24_blimp.ipynb). Back: [`22_long_distance`](22_long_distance.ipynb). [Exercises](exercises/23_coordination_tense.ipynb).
+# Next: [`24_blimp`](24_blimp.ipynb). Back: [`22_long_distance`](22_long_distance.ipynb). [Exercises](exercises/23_coordination_tense.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Gulordava, Bojanowski, Grave, Linzen and Baroni (2018), *Colorless green recurrent networks dream hierarchically*, NAACL.
 # * Marvin and Linzen (2018), *Targeted syntactic evaluation of language models*, EMNLP.

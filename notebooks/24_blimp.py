@@ -279,7 +279,7 @@ saved = results.write(
 # 5. The worst pairs show what a mean cannot.
 
 # %% [markdown]
-# Next: [`30_inference`](30_inference.ipynb). Back: [`10_scoring_choices`](10_scoring_choices.ipynb) and [`20_agreement`](20_agreement.ipynb). [Exercises](exercises/24_blimp.ipynb).
+# Next: [`30_inference`](30_inference.ipynb). Back: [`10_scoring_choices`](10_scoring_choices.ipynb) and [`20_agreement`](20_agreement.ipynb). [Exercises](exercises/24_blimp.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Warstadt et al. (2020), *BLiMP: the benchmark of linguistic minimal pairs for English*, TACL.
 # * Kauf and Ivanova (2023), *A better way to do masked language model scoring*, ACL.

@@ -35,7 +35,7 @@ revision = "main"
 device = "auto"
 dtype = "float32"
 datasets = ""  # folder of the published data; "" = LITMUS_DATASETS, else data/published, else our own items
-draws = 100  # how often sentence 1 is shuffled
+draws = 30  # how often sentence 1 is shuffled: about 3 minutes with the default model; 100 for a study, about 6
 seed = 0
 full_stop = True  # a full stop behind the gap, for models that see it
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
@@ -262,7 +262,7 @@ saved = results.write(
 # 5. What survives shuffling did not need the sentence, but a word of it.
 
 # %% [markdown]
-# Next: [`31_roles`](31_roles.ipynb). Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/30_inference.ipynb).
+# Next: [`31_roles`](31_roles.ipynb). Back: [`00_start_here`](00_start_here.ipynb). [Exercises](exercises/30_inference.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Federmeier and Kutas (1999), *A rose by any other name*, Journal of Memory and Language.

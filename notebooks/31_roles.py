@@ -284,7 +284,7 @@ saved = results.write(
 # 5. Hiding a noun shows which one the expectation rests on.
 
 # %% [markdown]
-# Next: [`32_negation`](32_negation.ipynb). Back: [`30_inference`](30_inference.ipynb). [Exercises](exercises/31_roles.ipynb).
+# Next: [`32_negation`](32_negation.ipynb). Back: [`30_inference`](30_inference.ipynb). [Exercises](exercises/31_roles.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Chow et al. (2016), *A "bag-of-arguments" mechanism for initial verb predictions*, Language, Cognition and Neuroscience.

@@ -278,7 +278,7 @@ saved = results.write(
 # 5. A small set shows a large effect, and no small one.
 
 # %% [markdown]
-# Back: [`31_roles`](31_roles.ipynb). Index: `90_compare_models`. [Exercises](exercises/32_negation.ipynb).
+# Back: [`31_roles`](31_roles.ipynb). Index: `90_compare_models`. [Exercises](exercises/32_negation.ipynb); your copy to write in lies in `my_exercises`.
 #
 # * Ettinger (2020), *What BERT is not: lessons from a new suite of psycholinguistic diagnostics for language models*, TACL.
 # * Shivagunde, Lialin and Rumshisky (2023), *Larger probes tell a different story*, EMNLP.

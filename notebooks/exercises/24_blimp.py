@@ -11,9 +11,6 @@
 #     name: python3
 # ---
 
-
-# %%
-
 # %% [markdown]
 # # Exercises: which of two sentences is better?
 #

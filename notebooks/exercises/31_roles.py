@@ -11,9 +11,6 @@
 #     name: python3
 # ---
 
-
-# %%
-
 # %% [markdown]
 # # Exercises: who did what to whom?
 #
