@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -300,6 +301,7 @@ def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: M
     except KeyboardInterrupt:
         os.killpg(process.pid, signal.SIGINT)  # snakemake and the notebooks, whatever signal it was that came here
         process.wait()
+        _cancel_on_cluster(_last_log(root))
         raise
     if code and stamps(root, grid) == before and (reason := _refusal(command)):
         raise LitmusError(f"snakemake ended before any notebook ran: {reason}.")
@@ -315,6 +317,44 @@ def _refusal(command: list[str]) -> str:
     lines = [line.strip() for line in (planned.stdout + planned.stderr).splitlines() if line.strip()]
     start = next((index for index, line in enumerate(lines) if "rror" in line), 0)
     return " ".join(lines[start : start + 2]).rstrip(".") or f"exit code {planned.returncode}"
+
+
+ENDED = re.compile(r"""SLURM-job\ '\d+'\ failed,\ SLURM\ status\ is:\ '(?P<status>\w+)'.*\n  # as the executor for SLURM logs it
+    (?:.*\n)*?\s+output:\ (?P<out>.+?)\.json,.*\n\s+log:\ .*?,\ (?P<log>.+?\.log)\b""", re.VERBOSE)  # fmt: skip
+REFUSED = re.compile(
+    r"SLURM sbatch failed. The error message was '(?P<why>[^\n]*)'(?:.*\n)*?\s+output: (?P<out>.+?)\.json,"
+)
+ADVICE = {
+    "TIMEOUT": "at its time limit; ask for more by runtime in the profile",
+    "OUT_OF_MEMORY": "for want of memory; ask for more by mem_mb in the profile, or in data/models.csv",
+    "CANCELLED": "because somebody cancelled it",
+    "NODE_FAIL": "because its node failed; run the grid again",
+}
+
+
+def cluster_reasons(log: str) -> dict[str, str]:
+    """Why jobs of a SLURM cluster left no results, in words, by their ``out``: read in a log of snakemake."""
+    reasons = {found["out"]: f"SLURM took no job of it ({found['why'].strip()})" for found in REFUSED.finditer(log)}
+    for found in ENDED.finditer(log):
+        status = found["status"]
+        advice = ADVICE.get(status, f"and its log says why: {found['log']}")
+        reasons[found["out"]] = f"SLURM ended it ({status}) {advice}"
+    return reasons
+
+
+def _cancel_on_cluster(log: str) -> None:
+    """Cancel whatever a stopped run still has on a SLURM cluster.
+
+    snakemake does so too, but for jobs whose state it is asking for, or whose number it is waiting for, just then.
+    """
+    if (name := re.search(r"SLURM run ID: (\S+)", log)) and shutil.which("scancel"):
+        subprocess.run(["scancel", "--name", name[1]], capture_output=True)
+
+
+def _last_log(root: Path) -> str:
+    """What snakemake logged in its last run; "" where it did not."""
+    logs = sorted((root / ".snakemake" / "log").glob("*.log"), key=lambda path: path.stat().st_mtime)
+    return logs[-1].read_text(encoding="utf-8", errors="replace") if logs else ""
 
 
 def kept(root: Path, job: Job) -> bool:
@@ -449,7 +489,7 @@ def summary(root: Path, grid: list[Job], old: Mapping[Path, int], pages: int, re
         if untouched and now == "done":
             fresh += 1
             continue
-        why = reasons.get(str(job.out), "") if now != "done" else ""
+        why = reasons.get(str(job.out), "") if now == "not run" else ""
         lines.append(f"{now:9}{job.model}  {job.notebook.stem}" + (f": {why}" if why else ""))
     if not lines:
         again = f", {counted(pages, 'page').removesuffix(' is').removesuffix(' are')} rendered again" if pages else ""
@@ -560,8 +600,11 @@ def main(
             "reports": str(reports),
         }
         grid = jobs(root, **choice)
+        for name in choice["models"]:
+            if name not in known and not {"/", "@"} & set(name) and (hint := did_you_mean(name, known)):
+                sys.stderr.write(f"note: {name} is not in data/models.csv{hint}; it is taken for a model of the hub.\n")
         if dry_run:
-            print(plan(root, grid, reports, jobs_))
+            print(plan(root, grid, reports, jobs_ if profile == "default" else 1))
             raise typer.Exit(0)
         with locked(root) as lock:
             old, old_pages = stamps(root, grid), stamps(root, grid, ".html")
@@ -578,7 +621,7 @@ def main(
         sys.stderr.write("stopped: what is done is kept, and the next call goes on from there.\n")
         raise typer.Exit(130) from None
     pages = len(set(stamps(root, grid, ".html").items()) - set(old_pages.items()))
-    print(summary(root, grid, old, pages, {}))
+    print(summary(root, grid, old, pages, {} if profile == "default" else cluster_reasons(_last_log(root))))
     if code and not any(state(root, job, old) == "failed" for job in grid):
         sys.stderr.write(f"error: snakemake ended with {code}; its log is in {short(root / '.snakemake' / 'log')}.\n")
     page = reports / "index.html"

@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
+import tiny
 import typer
 from click.testing import Result
 from typer.testing import CliRunner
@@ -475,7 +478,7 @@ def test_a_second_call_says_that_there_is_nothing_to_do(tried):
     assert (again.returncode, again.stdout) == (0, "nothing to do: 1 result is fresh\nthe index: reports/index.html\n")
     assert call_here(root, "--models", "good", "--dry-run").stdout.endswith("nothing to run: 1 result is fresh\n")
     beside = call(root, "--models", "good other")
-    assert beside.stdout.startswith("done     other  10_tiny\n1 further result is fresh\n")
+    assert "\ndone     other  10_tiny\n1 further result is fresh\n" in f"\n{beside.stdout}"
     (root / "reports" / "good" / "10_tiny.html").unlink()
     assert call(root, "--models", "good").stdout.startswith(
         "nothing to run: 1 result is fresh, 1 page rendered again\n"
@@ -511,6 +514,37 @@ def call_here(root, *words) -> Result:
     app = typer.Typer()
     app.command()(grid.main)
     return CliRunner().invoke(app, ["--root", str(root), "--notebooks", "10_tiny", *words])
+
+
+# ---- models as they lie on disk
+
+
+def test_a_broken_model_beside_good_ones_and_the_states_of_one_that_trains(tmp_path):
+    """Real folders through a real notebook: what can run runs, each state is a model and revision of the results."""
+    root = make_root(tmp_path / "a root")
+    for path in (root / "notebooks").iterdir():
+        path.unlink()
+    shutil.copy(NOTEBOOKS / "00_start_here.py", root / "notebooks")
+    for name in ("checkpoint-2", "checkpoint-10"):
+        shutil.copytree(tiny.folder("gpt2"), root / "runs" / "mine" / name)
+    shutil.copytree(tiny.folder("bert-cased"), root / "broken")
+    (root / "broken" / "model.safetensors").unlink()
+    models = "broken runs/mine@checkpoint-2 runs/mine@checkpoint-10 runs/mine@checkpoint-3"
+    command = [sys.executable, "-m", "lib.grid", "--root", str(root), "--models", models]
+    said = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert said.returncode == 1
+    assert [line.split()[0] for line in said.stdout.splitlines() if "00_start_here" in line and " " in line] == [
+        "failed",
+        "done",
+        "done",
+        "failed",
+    ], said.stderr
+    assert "holds no folder checkpoint-3 (did you mean checkpoint-2?)" in said.stderr
+    assert "broken could not be loaded" in said.stderr
+    rows = pd.concat(pd.read_parquet(path) for path in (root / "reports").glob("*/*.parquet"))
+    assert {Path(model) for model in rows["model"]} == {root / "runs" / "mine"}
+    assert set(rows["revision"]) == {"checkpoint-2", "checkpoint-10"}
+    assert len(list((root / "reports").glob("*/*.FAILED.html"))) == 2
 
 
 def test_wrong_usage_and_a_second_grid_are_told(root, monkeypatch):
@@ -550,6 +584,15 @@ def test_listed_and_bundled_names_come_before_folders(root, monkeypatch):
     dry = call_here(root, "--models", "good distilbert-mlm mine", "--dry-run")
     lines = [line for line in dry.stdout.splitlines() if line.startswith("to run   ")]
     assert [line[9:].split("  ")[0] for line in lines] == ["good", "distilbert-mlm", str(root / "mine")]
+
+
+def test_a_near_miss_of_a_name_is_pointed_out_and_taken_for_a_model_of_the_hub(root):
+    dry = call_here(root, "--models", "god other org/god", "--dry-run")
+    assert dry.exit_code == 0
+    assert dry.stderr == (
+        "note: god is not in data/models.csv (did you mean good?); it is taken for a model of the hub.\n"
+    )
+    assert "to run   god" in dry.stdout
 
 
 def test_values_reach_the_notebook_as_they_were_given(root):
