@@ -13,30 +13,34 @@ from lib.models.protocol import LanguageModel
 VOCABULARY = {
     item: times / 128
     for item, times in {
-        "has": 5, "stand": 1, "the": 24, "are": 40, "looks": 14, "work": 1, "a": 8, "is": 16, "have": 12, "works": 2,
-        "look": 4, "stands": 1,
+        "has": 5, "stand": 1, "the": 23, "say": 1, "are": 40, "looks": 14, "plays": 1, "work": 1, "a": 4, "is": 16, "have": 12,
+        "works": 2, "play": 2, "look": 3, "says": 2, "stands": 1,
     }.items()
 }  # fmt: skip
 """A vocabulary that fits on a page, and the probability of each item behind *The keys to the cabinet*."""
-VERBS = [("are", "is"), ("have", "has"), ("look", "looks"), ("stand", "stands"), ("work", "works")]
-"""Five verbs: the form that is right behind a plural subject, and the wrong one."""
+VERBS = [
+    ("are", "is"), ("have", "has"), ("look", "looks"), ("play", "plays"), ("say", "says"), ("stand", "stands"),
+    ("work", "works"),
+]  # fmt: skip
+"""Seven verbs: the form that is right behind a plural subject, and the wrong one."""
 CHANGES = ("rises", "falls", "stays")
 CONTEXTS = 12
 
 
 @exercise(1)
 def ew_and_mw(function: Any) -> str:
-    """EW and MW of five verbs, one of them a tie."""
-    right, wrong = np.array([0.30, 0.02, 0.01, 0.002, 0.001]), np.array([0.10, 0.03, 0.01, 0.001, 0.004])
+    """EW and MW of six verbs, one of them a tie."""
+    right = np.array([0.30, 0.02, 0.01, 0.002, 0.001, 0.001])
+    wrong = np.array([0.10, 0.03, 0.01, 0.001, 0.004, 0.002])
     found = an_array(call(function, right, wrong), 2)
-    ew, mw = 2 / 5, right.sum() / (right.sum() + wrong.sum())
-    given = "five verbs, one of them a tie,"
+    ew, mw = 2 / 6, right.sum() / (right.sum() + wrong.sum())
+    given = "six verbs, one of them a tie,"
     if np.allclose(found, [mw, ew]):
         raise NotYet("You give MW first; the task asks for EW first, then MW.")
     judge(found[0], ew, {
-        "EW: you count the tie as right. Its right form does not outrank the wrong one.": 3 / 5,
-        "EW: you count the tie as half right. Its right form does not outrank the wrong one.": 2.5 / 5,
-        "EW: you leave the tie out. It is one of the five verbs; it is only not right.": 2 / 4,
+        "EW: you count the tie as right. Its right form does not outrank the wrong one.": 3 / 6,
+        "EW: you count the tie as half right. Its right form does not outrank the wrong one.": 2.5 / 6,
+        "EW: you leave the tie out. It is one of the six verbs; it is only not right.": 2 / 5,
         "EW: you count the right verbs; divide by their number.": 2,
         "EW: you let probabilities weigh the verbs. That is MW; for EW each verb has one vote.": mw,
     }, f"{given} EW in")  # fmt: skip
@@ -52,7 +56,7 @@ def ew_and_mw(function: Any) -> str:
         "MW: you sum the right forms of the verbs that are right. Every verb's right form counts, also where the wrong one "
         "is likelier.": 0.302 / (right + wrong).sum(),
     }, f"{given} MW in")  # fmt: skip
-    return "EW .40, MW .70: the likely verbs do well, and the others do not. One verb makes up most of MW."
+    return "EW .33, MW .69: the likely verbs do well, and the others do not. One verb makes up most of MW."
 
 
 @exercise(2)
@@ -68,21 +72,21 @@ def ew_within(function: Any, expected: Any) -> str:
         "probabilities reaches the cutoff; only what you have passed is inside."
     )
     judge(ew(VERBS, 0.8), 2 / 3, {
-        "You leave out the item that crosses the cutoff. Here it is inside: the smallest set whose mass reaches .8.":
-            1 / 2,
+        "You leave out the item that crosses the cutoff. Here it is inside: the smallest set whose mass reaches .8.": 1 / 2,
         "You ask for both forms inside. At a top cutoff a verb counts as soon as either form is.": 1,
         "You compare each probability with the cutoff. The cutoff is about the *sum* of the likeliest ones.": np.nan,
-        "You divide by all five verbs; divide by those that count.": 2 / 5,
-        every: 2 / 5,
-        "You count the tie of *stand* and *stands* as right, and every verb.": 3 / 5,
+        "You divide by all seven verbs; divide by those that count.": 2 / 7,
+        every: 3 / 7,
+        "You count the tie of *stand* and *stands* as right, and every verb.": 4 / 7,
     }, "a cutoff of .8")  # fmt: skip
-    judge(ew(VERBS, 0.5), 1, {
-        every: 2 / 5,
-        "You add up the mass of the verbs alone. The cutoff is about the whole vocabulary: *the* is inside, too.": 1 / 2,
-    }, "a cutoff of .5")  # fmt: skip
-    judge(ew(VERBS, 1.0), 2 / 5, {
-        "You count the tie of *stand* and *stands* as right: neither outranks the other.": 3 / 5,
-        "At a cutoff of 1 all verbs count; perhaps your sum of probabilities ends before its last item.": 2 / 3,
+    small = {"the": 1 / 2, "looks": 1 / 4, "are": 1 / 8, "is": 1 / 16, "look": 1 / 16}
+    judge(a_number(call(function, small, [("are", "is"), ("look", "looks")], 0.75)), 0, {
+        "You take the mass of the verbs alone. The cutoff is about the whole vocabulary: *the* is inside, too.": 1 / 2,
+        "Only *look* counts, and it is wrong: an EW of 0. That is a score, and no invalid context.": np.nan,
+    }, "a cutoff of .75 and the vocabulary *the* 1/2, *looks* 1/4, *are* 1/8, *is* 1/16, *look* 1/16")  # fmt: skip
+    judge(ew(VERBS, 0.5), 1, {}, "a cutoff of .5")
+    judge(ew(VERBS, 1.0), 3 / 7, {
+        "You count the tie of *stand* and *stands* as right: neither outranks the other.": 4 / 7,
     }, "a cutoff of 1")  # fmt: skip
     judge(ew([("stand", "stands")], 0.5), np.nan, {
         "No verb counts here, so the context is invalid: it has no score (NaN). A 0 would say that the model is wrong, and "
@@ -91,10 +95,10 @@ def ew_within(function: Any, expected: Any) -> str:
     }, "a cutoff of .5 and a verb that is not inside")  # fmt: skip
     if expected != "rises":
         raise NotYet(
-            "Your function is right, your prediction is not: from 1 to .8 to .5, EW goes from 2/5 to 2/3 to 1. Which verbs are "
+            "Your function is right, your prediction is not: from 1 to .8 to .5, EW goes from 3/7 to 2/3 to 1. Which verbs are "
             "still inside when the cutoff gets smaller?"
         )
-    return "From 1 to .8 to .5, EW rises from 2/5 to 2/3 to 1: these are the likely verbs, and the model inflects them well."
+    return "From 1 to .8 to .5, EW rises from 3/7 to 2/3 to 1: these are the likely verbs, and the model inflects them well."
 
 
 @exercise(3)

@@ -74,7 +74,7 @@ likely.ew_and_mw(ew_and_mw)
 #
 # 25 minutes · hard · change a choice
 #
-# Below is a vocabulary that fits on a page, with the probability of each item behind *The keys to the cabinet*, and five verbs (right form,
+# Below is a vocabulary that fits on a page, with the probability of each item behind *The keys to the cabinet*, and seven verbs (right form,
 # wrong form). Change the top cutoff from 1 to 0.8 to 0.5: does EW rise, fall or stay? Predict, then write the function.
 #
 # A top cutoff p keeps the smallest set of likeliest items whose probabilities sum to at least p; the item that crosses p is inside. (The library
@@ -96,7 +96,7 @@ VERBS
 # </details>
 # <details><summary>What should come out</summary>
 #
-# With 0.5 inside are *are* and *the*. Unlikely verbs leave first as the cutoff shrinks; what stays is the model's best.
+# With 0.5, *are*, *the* and *is* are inside. Unlikely verbs leave first as the cutoff shrinks; what stays is the model's best.
 #
 # </details>
 
