@@ -553,6 +553,65 @@ def compare(
     return panel.facet(facet=facet, columns=columns).properties(description=words)
 
 
+def beside_published(table: pd.DataFrame, description: str = "") -> alt.FacetChart:
+    """A panel for each diagnostic: models as dots with intervals, below them published values and people's.
+
+    Columns: diagnostic, who, kind ("model", "published" or "people"), value, low, high (NaN where none is known), chance
+    (NaN: none is drawn). Who stands where follows from the table; models have their own colours, others are hollow diamonds.
+    """
+    data = _keep(table, ["diagnostic", "who", "kind", "value", "low", "high", "chance"], [])
+    models = _order(data[data["kind"] == "model"], "who")
+    base = alt.Chart().encode(
+        y=alt.Y("who:N", sort=_order(data, "who"), title=None).axis(labelLimit=190, domain=False, ticks=False)
+    )
+    ours, others = (base.transform_filter(f"datum.kind {sign} 'model'") for sign in ("==", "!="))
+    colour = alt.Color("who:N", legend=None, scale=_scale(model_colours(models)))
+    shape = alt.Shape("who:N", legend=None, scale=_scale(model_shapes(models)))
+    x = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]))
+    tooltip = _tooltip(data, ["who", "value", "low", "high"])
+    bar = ours.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q", color=colour)
+    dot = ours.mark_point(filled=True, size=70, opacity=1).encode(x=x, color=colour, shape=shape, tooltip=tooltip)
+    beside = others.mark_point(shape="diamond", filled=False, size=80, strokeWidth=1.5, color=GREY).encode(
+        x=x, tooltip=tooltip
+    )
+    level = alt.Chart().mark_rule(strokeDash=[3, 3], color=GREY).encode(x=alt.X("mean(chance):Q", title=None))
+    panel = alt.layer(level, bar, dot, beside, data=data).properties(width=WIDTH, height=alt.Step(19))
+    said = " ".join(f"{row.diagnostic}: {row.who} {row.value:.2f}." for row in data.itertuples())
+    note = "Dot and line: a model with its 95 % interval. Dashed: guessing."
+    if len(models) < data["who"].nunique():
+        note += " Hollow diamond: published."
+    header = alt.Header(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=3)
+    row = alt.Row("diagnostic:N", title=None, sort=_order(data, "diagnostic"), header=header)
+    chart = panel.facet(row=row, spacing=12).resolve_scale(y="independent")
+    return chart.properties(title=note, description=description or f"Dot plots. {said}")
+
+
+def over_revisions(table: pd.DataFrame, description: str = "", columns: int = 2) -> alt.FacetChart:
+    """The states of a model as a line, from the first to the last: a panel a diagnostic, a line a model, intervals as a band.
+
+    Columns: diagnostic, model, revision, value, low, high; revisions are drawn in the order of the table.
+    """
+    data = _keep(table, ["diagnostic", "model", "revision", "value", "low", "high"], [])
+    colour = _colour("model", model_colours(_order(data, "model")))
+    base = alt.Chart().encode(
+        x=alt.X("revision:N", sort=_order(data, "revision"), title="revision").axis(labelAngle=-40, labelLimit=120)
+    )
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]))
+    bar = base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("low:Q", title=None), y2="high:Q", color=colour)
+    line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
+        y=y, color=colour, tooltip=_tooltip(data, ["model", "revision", "value", "low", "high"])
+    )
+    panel = alt.layer(bar, line, data=data).properties(width=260, height=150)
+    ends = data.groupby(["diagnostic", "model"], sort=False)["value"].agg(["first", "last"])
+    said = " ".join(
+        f"{name}, {model}: from {row['first']:.2f} to {row['last']:.2f}." for (name, model), row in ends.iterrows()
+    )
+    facet = alt.Facet("diagnostic:N", title=None, sort=_order(data, "diagnostic"))
+    return panel.facet(facet=facet, columns=columns).properties(
+        description=description or f"Lines over revisions. {said}"
+    )
+
+
 def _render(spec: dict, **_: object) -> tuple[dict, dict]:
     """The three types of one output, and the size at which the picture is to be shown."""
     import vl_convert

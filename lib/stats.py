@@ -238,7 +238,7 @@ def likely_visible_difference(
 
 
 def power_in_words(n: int, comparisons: int = 1) -> str:
-    """What ``n`` items cannot show, as a sentence that stands beside a comparison."""
+    """What ``n`` items cannot show, as a sentence that stands beside a comparison (see ``likely_visible_difference``)."""
     smallest, likely = smallest_visible_difference(n, comparisons), likely_visible_difference(n, comparisons)
     if np.isnan(smallest):
         return f"With {n:,} items no difference between two models can be told from chance."
@@ -246,7 +246,7 @@ def power_in_words(n: int, comparisons: int = 1) -> str:
     sure = "no difference is" if np.isnan(likely) else f"one of {likely:{_digits(likely)}} is"
     return (
         f"With {n:,} items a difference under {smallest:{_digits(smallest)}} cannot be seen{family}; {sure} found in four of "
-        "five samples, where the weaker model alone is right on 5 % of the items."
+        "five samples."
     )
 
 
