@@ -1,13 +1,18 @@
 """A real browser for tests: headless Chromium that reaches no other machine, its requests and its complaints."""
 
+import base64
+import importlib.util
+import io
 import json
 import shutil
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pypdf import PdfReader
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
@@ -53,6 +58,40 @@ class Browser:
         """The size of the page in CSS pixels, also below what a window can be."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def saving_to(self, folder: Path) -> Callable[[int], list[str]]:
+        """Let downloads go to a folder; returns a function that waits for so many files and names them."""
+        folder.mkdir()
+        allow = {"behavior": "allow", "downloadPath": str(folder)}
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+
+        def saved(count: int) -> list[str]:
+            waiting = WebDriverWait(self.driver, 30, poll_frequency=0.1)
+            whole = lambda _: len([path for path in folder.iterdir() if path.suffix != ".crdownload"]) >= count  # noqa: E731
+            waiting.until(whole, f"fewer than {count} files in {folder}")
+            return sorted(path.name for path in folder.iterdir())
+
+        return saved
+
+    def axe(self) -> list[str]:
+        """What axe-core finds serious or critical in the page: the rule, what is wrong, and where first."""
+        folder = importlib.util.find_spec("axe_core_python").submodule_search_locations[0]
+        self.script(Path(folder, "axe.min.js").read_text(encoding="utf-8"))
+        self.driver.set_script_timeout(120)
+        found = self.driver.execute_async_script(
+            "axe.run({resultTypes: ['violations']}).then(arguments[arguments.length - 1])"
+        )
+        return [
+            f"{rule['id']}: {rule['help']}, {len(rule['nodes'])} times, as {rule['nodes'][0]['html'][:200]}"
+            for rule in found["violations"]
+            if rule["impact"] in ("serious", "critical")
+        ]
+
+    def paper(self) -> list[str]:
+        """The letters of each printed page (A4), without white space."""
+        printed = self.driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
+        pages = PdfReader(io.BytesIO(base64.b64decode(printed["data"]))).pages
+        return [unicodedata.normalize("NFKC", "".join(page.extract_text().split())) for page in pages]
 
     def requests(self) -> list[str]:
         """Every address asked for so far; pages themselves and data inside a page do not count as going out."""

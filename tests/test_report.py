@@ -1,7 +1,10 @@
 """Pages: real notebooks from real kernels, opened from a file in a real browser."""
 
+import base64
 import contextlib
+import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -177,9 +180,12 @@ def test_the_head_tells_what_the_record_says(page: Path):
     text = page.read_text().replace("\u00a0", " ")
     for words in (
         "smollm2-135m-instruct (causal)",
-        "TSE 0.91 [0.88, 0.94], n = 1,234, coverage 97 %",
+        "<span>TSE</span> <strong>0.91</strong>",
+        "Guessing gives 0.5.",
+        "95 % interval 0.88 to 0.94; 1,234 items; 97 % could be scored.",
         "our own items",
-        "2026-11-30 16:42, 2 min 13 s",
+        "30 November 2026, 16:42 UTC",
+        "2 min 13 s",
         "python 3.11.2, torch 2.13.0",
         "A sample, not everything: 30 pairs per construction, seed 0.",
         "9f" * 32,
@@ -187,11 +193,6 @@ def test_the_head_tells_what_the_record_says(page: Path):
         assert words in text
     assert '<tr class="set"><th scope="row">limit</th><td><code>30</code></td><td>set for this run</td>' in text
     assert text.index("@inproceedings{newman2021") < text.index("@inproceedings{marvin2018")
-    assert [address for address in re.findall(r'href="([^"]*)" download', text)] == [
-        "20_agreement.csv",
-        "20_agreement.json",
-        "20_agreement.ipynb",
-    ]
     assert 'href="../index.html"' in text
 
 
@@ -215,7 +216,8 @@ def test_without_a_record_the_head_tells_what_papermill_left(tmp_path: Path):
     run = {"parameters": {"limit": 5, "seed": 0}, "start_time": "2026-11-30T10:00:00.5", "duration": 7.2}
     text = notebook_page(tmp_path, [parameters], papermill=run).read_text()
     assert "<dt>Model</dt><dd>gpt2</dd>" in text
-    assert "2026-11-30 10:00, 7 s" in text
+    assert "30 November 2026, 10:00" in text
+    assert "<dt>Time taken</dt><dd>7 s</dd>" in text
     assert "A trial run, not everything: limit = 5." in text
     assert re.findall(r'<tr class="set"><th scope="row">(\w+)', text) == ["limit"]
 
@@ -282,7 +284,7 @@ def test_the_command_prints_where_the_page_is(tmp_path: Path):
         [*call, str(tmp_path / "x.ipynb"), "--out", str(tmp_path / "deep" / "y.html")], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "deep" / "y.html"))
-    assert 'href="../x.ipynb" download' in (tmp_path / "deep" / "y.html").read_text()
+    assert 'download="x.ipynb.gz"' in (tmp_path / "deep" / "y.html").read_text()
     refused = subprocess.run([*call, str(tmp_path / "z.ipynb")], capture_output=True, text=True)
     assert refused.returncode == 2
     assert re.fullmatch(r"error: .*z\.ipynb does not exist: [^\n]*\n", refused.stderr)
@@ -325,13 +327,142 @@ def test_what_is_kept_of_html(dirty: str, tidy: str):
 
 
 def test_columns_of_numbers_are_marked_and_others_not():
-    import pandas as pd
-
     table = pd.DataFrame({"word": ["is", "7"], "share": [0.5, None], "count": ["1,200", "12 %"], "mixed": [1, "x"]})
     html = report.clean(table.to_html(notebook=True))
-    assert re.findall(r'<th class="number">(\w+)</th>', html) == ["share", "count"]
+    assert re.findall(r'<th class="number" scope="col">(\w+)</th>', html) == ["share", "count"]
     assert html.count('class="number"') == 6
-    assert '<div aria-label="table" class="scroll" role="group" tabindex="0"><table' in html
+    assert '<div aria-label="Table" class="scroll" role="group" tabindex="0"><table' in html
+
+
+def table(html: str) -> list[list[str]]:
+    """The words of each row of a cleaned table."""
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(report.clean(html), "html.parser")
+    return [[cell.get_text() for cell in row.find_all(["th", "td"])] for row in soup.find_all("tr")]
+
+
+def test_a_table_has_one_row_of_headings_no_row_numbers_and_says_when_it_is_empty():
+    frame = pd.DataFrame({"share": [0.5, 0.25]}, index=pd.Index(["is", "are"], name="verb"))
+    assert table(frame.to_html()) == [["verb", "share"], ["is", "0.50"], ["are", "0.25"]]
+    assert table(frame.reset_index().to_html()) == [["verb", "share"], ["is", "0.50"], ["are", "0.25"]]
+    assert table(frame.iloc[:0].to_html()) == [["verb", "share"], ["none"]]
+    counted = frame.set_axis([1, 0]).to_html()  # not the numbers of the rows: they may mean something
+    assert table(counted) == [["", "share"], ["1", "0.50"], ["0", "0.25"]]
+    grouped = frame.rename_axis(columns="measure").to_html()  # two rows of headings that name both axes stay
+    assert table(grouped)[:2] == [["measure", "share"], ["verb", ""]]
+
+
+def test_headings_say_what_they_head_and_numbers_are_marked_where_a_label_stands_for_several_rows():
+    index = pd.MultiIndex.from_product([["a", "b"], ["x", "y"]], names=["one", "two"])
+    html = report.clean(pd.DataFrame({"value": [1, 2, 3, 4]}, index=index).to_html())
+    assert re.findall(r'scope="(\w+)"[^>]*>(\w+)<', html)[:3] == [("col", "one"), ("col", "two"), ("col", "value")]
+    assert re.findall(r'scope="rowgroup"[^>]*>(\w+)<', html) == ["a", "b"]
+    assert re.findall(r'<td class="number">(\d)<', html) == ["1", "2", "3", "4"]
+
+
+# ---- plain words
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("4 several_pieces", "4 written in several pieces"),
+        ("masked_method: within_word_l2r", "masked method: within words from left to right"),
+        ("principle_A_c_command", "principle A c command"),
+        ("simple_agrmt", "simple agreement"),
+        ("20_agreement", "20_agreement"),  # a notebook
+        ("my_model and org/my_model", "my_model and org/my_model"),
+        ("data/my_items.jsonl, my_items.jsonl", "data/my_items.jsonl, my_items.jsonl"),
+        ("https://example.org/a_b", "https://example.org/a_b"),
+        ("The keys ___ here", "The keys ___ here"),
+    ],
+)
+def test_names_of_code_become_words_and_other_names_stay(written: str, read: str):
+    assert report.plain(written, {"my_model"}) == read
+
+
+def test_outputs_are_in_plain_words_and_code_and_fields_of_charts_are_not(tmp_path: Path):
+    charts.use_theme()
+    frame = pd.DataFrame({"item": ["1"], "cloze_difference": [0.2], "margin": [0.1], "context": ["several_pieces"]})
+    chart = {**charts.differences(frame).to_dict(), "$schema": charts.SCHEMA}
+    cells = [
+        new_code_cell("several_pieces = 1"),
+        *shown(
+            {"text/html": pd.DataFrame({"reason": ["several_pieces"], "model": ["my_model"]}).to_html()},
+            {"text/markdown": "2 several_pieces by the policy `single_token`"},
+            {charts.MIME_TYPE: chart, "text/plain": "x"},
+        ),
+    ]
+    text = notebook_page(tmp_path, cells, RECORD | {"model": "org/my_model"}).read_text()
+    assert ">written in several pieces</td>" in text and ">my_model</td>" in text
+    assert "2 written in several pieces by the policy <code>single_token</code>" in text
+    [written] = re.findall(r'<script type="application/json">(.*?)</script>', text)
+    [row] = [row for rows in json.loads(written)["datasets"].values() for row in rows if row]
+    assert (row["context"], row["cloze_difference"]) == ("written in several pieces", 0.2)
+    assert '"field":"cloze_difference"' in written
+    assert "several_pieces" in text  # in the code that made it
+
+
+# ---- small samples
+
+
+def test_the_head_says_what_few_items_cannot_show(tmp_path: Path):
+    """34 items, all scored: six that all speak for one model are the fewest that count, 6/34 = .18."""
+    headline = RECORD["headline"] | {"n": 34, "coverage": 1.0}
+    summary = [{"condition": "long_ago", "scored": 12}, {"condition": "now", "n": 400, "coverage": 0.5}, {"n": 3}]
+    text = notebook_page(tmp_path, [], RECORD | {"headline": headline, "summary": summary}).read_text()
+    assert "A small sample: 34 scored items. Another model must differ by 0.18 or more" in text
+    assert "1 of 2 conditions rest on fewer than 30 scored items (long ago: 12)" in text
+
+
+def test_five_items_tell_no_two_models_apart(tmp_path: Path):
+    text = notebook_page(tmp_path, [], RECORD | {"headline": RECORD["headline"] | {"n": 5}}).read_text()
+    assert "A small sample: 5 scored items. They cannot tell any two models apart." in text
+
+
+def test_many_items_are_no_small_sample(page: Path):
+    assert "small sample" not in page.read_text() and "Small samples" not in page.read_text()
+
+
+# ---- downloads
+
+
+def downloads(text: str) -> list[tuple[str, str]]:
+    """Address and name of each file that can be downloaded."""
+    return re.findall(r'<a href="([^"]*)" download="([^"]*)"', text)
+
+
+def test_a_page_carries_its_files_and_the_sources(page: Path):
+    found = {name: address for address, name in downloads(page.read_text())}
+    names = [f"smollm2-135m-instruct.20_agreement.{suffix}.gz" for suffix in ("ipynb", "csv", "json")]
+    assert list(found) == [*names, "20_agreement.bib"]
+    for name, suffix in zip(names, ("ipynb", "csv", "json"), strict=True):
+        packed = base64.b64decode(found[name].removeprefix("data:application/gzip;base64,"))
+        assert gzip.decompress(packed) == page.with_suffix(f".{suffix}").read_bytes()
+    sources = base64.b64decode(found["20_agreement.bib"].split(",")[1]).decode()
+    assert sources.startswith("@inproceedings{newman2021,")
+
+
+def test_what_would_make_a_page_too_heavy_is_linked_beside_it(tmp_path: Path):
+    (tmp_path / "x.csv").write_bytes(os.urandom(2_400_000))  # cannot be packed
+    (tmp_path / "x.parquet").write_bytes(b"little")
+    path = notebook_page(tmp_path, [])
+    assert path.stat().st_size < report.LIMIT
+    text = path.read_text()
+    assert 'href="x.csv" download=""' in text and "2.4 MB, lies beside this page" in text
+    assert [name for _, name in downloads(text)] == ["x.ipynb.gz", "", "x.parquet.gz"]
+
+
+def test_a_page_put_elsewhere_has_no_links_to_neighbours(tmp_path: Path):
+    cell = new_markdown_cell(
+        "See [the next](21_systematic_or_likely.ipynb) and [the paper](https://example.org/a.html)."
+    )
+    nbformat.write(new_notebook(cells=[cell]), tmp_path / "x.ipynb")
+    text = report.render(tmp_path / "x.ipynb", tmp_path / "alone.html").read_text()
+    assert "See the next and" in text and 'href="https://example.org/a.html"' in text
+    assert "index.html" not in text
+    assert 'href="21_systematic_or_likely.html"' in report.render(tmp_path / "x.ipynb").read_text()
 
 
 # ---- the page in a browser
@@ -385,7 +516,7 @@ def test_tags_fold_quiet_and_hide(opened: Browser):
     summaries = opened.script(
         "return [...document.querySelectorAll('details.code summary')].map(s => s.innerText.trim())"
     )
-    assert summaries[:3] == ["parameters", "parameters of this run", "···"]
+    assert summaries[:3] == ["parameters", "parameters of this run", "code"]
 
 
 @pytest.mark.browser
@@ -419,6 +550,15 @@ def test_words_of_charts_and_text_stand_out_from_the_ground(opened: Browser, sch
     light = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in (ground, ink, label)]
     assert ink == label
     assert (light[0] > 0.9 and light[1] < 0.2) if scheme == "light" else (light[0] < 0.15 and light[1] > 0.8)
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_contents_are_folded_and_on_a_wide_screen_they_stand_beside(chromium: Browser, page: Path):
+    for width, shown_at_once in ((390, False), (900, False), (1440, True)):
+        chromium.resize(width, 900)
+        chromium.open(page)
+        assert chromium.script("return document.querySelector('.contents ol').checkVisibility()") == shown_at_once
+    chromium.resize(1280, 900)
 
 
 @pytest.mark.browser
@@ -549,24 +689,109 @@ def test_even_a_script_that_got_into_a_page_is_not_run(page: Path, chromium: Bro
     assert sum("Content Security Policy" in message for message in chromium.errors()) >= 3
 
 
-def test_long_tables_are_searched_and_sorted_offline(tmp_path: Path):
-    require(available(), MISSING)
-    table = pd.DataFrame(
-        {"word": [f"word{i}" for i in range(20)], "probability": [(i * 7) % 20 / 10 for i in range(20)]}
-    )
-    output = new_output("display_data", {"text/html": table.set_index("word").to_html()})
-    small = new_output("display_data", {"text/html": table.head(3).to_html()})
-    page = notebook_page(tmp_path, [new_code_cell("table", outputs=[output]), new_code_cell("small", outputs=[small])])
-    with browser(tmp_path) as opened:
-        opened.open(page)
-        rows = "[...document.querySelectorAll('.long tbody tr')].filter(row => !row.hidden).map(row => row.cells[0].innerText)"
-        assert opened.script("return document.querySelectorAll('.tools').length") == 1
-        assert opened.script("return document.querySelector('.tools output').innerText") == "20 of 20 rows"
-        opened.script("document.querySelectorAll('.long thead button')[1].click()")
-        assert opened.script(f"return {rows}")[:3] == ["word0", "word3", "word6"]
-        opened.script("document.querySelectorAll('.long thead button')[1].click()")
-        assert opened.script(f"return {rows}")[:1] == ["word17"]
-        field = "const field = document.querySelector('.tools input'); field.value = 'word1'"
-        opened.script(f"{field}; field.dispatchEvent(new Event('input'))")
-        assert sorted(opened.script(f"return {rows}")) == sorted(["word1", *[f"word{i}" for i in range(10, 20)]])
-        assert opened.errors() == [] and opened.outside() == []
+WORDS = pd.DataFrame({
+    "word": [f"word{i}" for i in range(20)],
+    "kind": ["noun", "verb"] * 10,
+    "share": [f"{(i * 7) % 20 / 10:.1f} [0.1, 0.9]" for i in range(19)] + ["n/a"],
+})  # fmt: skip
+ROWS = "[...document.querySelectorAll('.long tbody tr')].filter(row => !row.hidden).map(row => row.cells[0].innerText)"
+
+
+@pytest.fixture
+def long_table(tmp_path: Path, chromium: Browser) -> Browser:
+    grouped = WORDS.sort_values("kind", kind="stable").set_index(["kind", "word"])
+    tables = (WORDS.set_index("word"), WORDS.head(3), grouped)
+    chromium.open(notebook_page(tmp_path, shown(*({"text/html": table.to_html()} for table in tables))))
+    return chromium
+
+
+@pytest.mark.browser
+def test_long_tables_are_searched_filtered_and_sorted_offline(long_table: Browser):
+    driver, rows = long_table.driver, lambda: long_table.script(f"return {ROWS}")[:20]
+    assert long_table.script("return document.querySelectorAll('.tools').length") == 2  # not the one of three rows
+    [_, _, third] = driver.find_elements("css selector", ".long thead")[0].find_elements("css selector", "button")
+    third.click()
+    assert (
+        rows()[:3] == ["word0", "word3", "word6"] and rows()[-1] == "word19"
+    )  # 0.0, 0.1, 0.2; what has no number last
+    third.click()
+    assert rows()[0] == "word17" and rows()[-1] == "word19"
+    assert long_table.script("return document.querySelector('[aria-sort]').ariaSort") == "descending"
+    tools = driver.find_element("css selector", ".tools")
+    tools.find_element("css selector", "input").send_keys("word1")
+    assert tools.find_element("css selector", "output").text == "11 of 20 rows"
+    tools.find_element("css selector", "option[value='=verb']").click()
+    assert tools.find_element("css selector", "output").text == "6 of 20 rows"  # word1 and word11, 13, 15, 17, 19
+    assert long_table.errors() == [] and long_table.outside() == []
+
+
+@pytest.mark.browser
+def test_a_label_of_several_rows_stands_in_each_so_that_they_can_be_sorted(long_table: Browser):
+    driver = long_table.driver
+    tools, box = driver.find_elements("css selector", ".tools")[1], driver.find_elements("css selector", ".long")[1]
+    assert [label.text.split("\n")[0].split()[0] for label in tools.find_elements("css selector", "label")] == [
+        "Search",
+        "kind",
+    ]
+    tools.find_element("css selector", "option[value='=verb']").click()
+    shown_rows = [row.text for row in box.find_elements("css selector", "tbody tr") if row.is_displayed()]
+    assert len(shown_rows) == 10 and all(row.startswith("verb word") for row in shown_rows)
+    assert long_table.script("return document.querySelectorAll('.long [rowspan]').length") == 0
+
+
+@pytest.mark.browser
+def test_files_in_a_page_are_saved_unpacked_with_nothing_beside_it(page: Path, chromium: Browser, tmp_path: Path):
+    alone = tmp_path / "mailed" / "page.html"
+    alone.parent.mkdir()
+    alone.write_bytes(page.read_bytes())
+    saved = chromium.saving_to(tmp_path / "saved")
+    chromium.open(alone)
+    for link in chromium.driver.find_elements("css selector", ".downloads a"):
+        link.click()
+    chromium.driver.find_elements("css selector", ".box summary")[-1].click()
+    chromium.driver.find_element("css selector", "a[download$='.bib']").click()
+    names = [f"smollm2-135m-instruct.20_agreement.{suffix}" for suffix in ("csv", "ipynb", "json")]
+    found = saved(len(names) + 1)
+    assert found == ["20_agreement.bib", *names]
+    for name in names:
+        assert (tmp_path / "saved" / name).read_bytes() == page.with_suffix(Path(name).suffix).read_bytes()
+    assert chromium.errors() == [] and chromium.outside() == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened: Browser, failed: Path, long_table: Browser, page: Path, scheme: str):
+    """The whole page with everything unfolded; a failed page; long tables with their tools."""
+    opened.emulate(prefers_color_scheme=scheme)
+    try:
+        assert opened.axe() == []  # the page with long tables
+        for path in (page, failed):
+            opened.open(path)
+            opened.script("document.querySelectorAll('details').forEach(details => details.open = true)")
+            assert opened.axe() == []
+    finally:
+        opened.emulate()
+
+
+@pytest.mark.browser
+def test_axe_would_find_something(tmp_path: Path, chromium: Browser):
+    (tmp_path / "bad.html").write_text("<!DOCTYPE html><title>x</title><main><img src='data:,'><input></main>")
+    chromium.open(tmp_path / "bad.html")
+    assert {line.split(":")[0] for line in chromium.axe()} >= {"image-alt", "label", "html-has-lang"}
+
+
+@pytest.mark.browser
+def test_paper_has_every_word_but_the_code_and_nothing_is_cut_off(tmp_path: Path, chromium: Browser):
+    wide = pd.DataFrame({f"column{i}": [f"value{i}"] for i in range(14)})
+    words = ["beginning", *wide, *wide.loc[0], "y" * 40 + "end"]
+    cells = [
+        new_markdown_cell("## Heading\n\nbeginning"),
+        *shown({"text/html": wide.to_html()}, {"text/plain": "y " * 400 + "y" * 40 + "end"}),
+        *shown({"text/html": WORDS.to_html()}),
+        new_code_cell("secret = 1"),
+    ]
+    chromium.open(notebook_page(tmp_path, cells))
+    chromium.script("document.querySelectorAll('details').forEach(details => details.open = true)")
+    paper = "".join(chromium.paper())
+    assert [word for word in [*words, *WORDS["word"]] if word not in paper] == []
+    assert "secret" not in paper and "Search this table" not in paper
