@@ -75,7 +75,8 @@ def share_right(function: Any, expected: Any, items: pd.DataFrame, lm: LanguageM
     }, "two pairs with the same context twice")  # fmt: skip
     told = []
     for name, hide in {"nothing hidden": lambda table: table, **HIDDEN}.items():
-        sides = ask(lm, hide(items))[0].pivot(index="item", columns="condition", values=["context", "probability"])
+        answers = ask(lm, hide(items))[0]
+        sides = answers.pivot(index="item", columns="condition", values=["context", "probability"]).dropna()
         texts = [list(sides["context", side]) for side in ("a", "b")]
         found = an_array(
             call(function, *texts, *(sides["probability", side].to_numpy(float) for side in ("a", "b"))), 2
