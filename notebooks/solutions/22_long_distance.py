@@ -119,7 +119,7 @@ long_distance.gain(gain)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# *The bridge near the old church leads* becomes *The idea near the loud spoon sleeps*. Verbs must be whole in the model's vocabulary: take common ones.
+# *The bridge near the old church leads* becomes *The spoon near the loud idea works*. Verbs must be whole in the model's vocabulary: take common ones.
 #
 # </details>
 # <details><summary>What should come out</summary>
