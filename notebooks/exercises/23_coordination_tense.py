@@ -34,15 +34,15 @@ lm = load(model)
 #
 # 10 minutes · easy · by hand
 #
-# Under each word stands its log-probability (natural log; made up). Which pairs are right by the word in bold alone, by the **sum** over the sentence, and by the
-# **mean** over its words? Write the letters of the right pairs, such as `"AD"`. The first sentence of a pair is the good one.
+# Behind each word stands its log-probability (natural log; made up). Which pairs are right by the **target**, the word in bold alone, which by the **sum** over the
+# sentence, and which by the **mean** over its words? Write the letters of the right pairs, such as `"AD"`.
 #
 # | | good | bad |
 # |---|---|---|
-# | A | The guests **sing** loudly: -1 -3 -2 -2 | The guests **sings** loudly: -1 -3 -5 -2 |
-# | B | The doctor **did** not work yesterday: -1 -3 -3 -1 -2 -2 | The doctor **will** not work yesterday: -1 -3 -2 -1 -2 -5 |
-# | C | The guests will run tomorrow: -1 -2 -1.5 -1.5 -2 | The guests ran tomorrow: -1 -2 -2 -2.5 |
-# | D | The girl and the boys **laugh** today: -1 -2 -1 -1 -2 -3 -3 | The girl and the boys **laughs** today: -1 -2 -1 -1 -2 -4 -2 |
+# | A | The -1 guests -3 **sing -2** loudly -2 | The -1 guests -3 **sings -5** loudly -2 |
+# | B | The -1 doctor -3 **did -3** not -1 work -2 yesterday -2 | The -1 doctor -3 **will -2** not -1 work -2 yesterday -5 |
+# | C | The -1 guests -2 will -1.5 run -1.5 tomorrow -2 | The -1 guests -2 ran -2 tomorrow -2.5 |
+# | D | The -1 girl -2 and -1 the -1 boys -2 **laugh -3** today -3 | The -1 girl -2 and -1 the -1 boys -2 **laughs -4** today -2 |
 
 # %% [markdown]
 # <details><summary>Hint</summary>

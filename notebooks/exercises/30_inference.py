@@ -59,7 +59,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def accuracy_at(predictions, expected, k):
-    """Share of contexts whose expected word is among the likeliest ``k``; ``predictions``: lists of (piece, kind, probability)."""
+    """Share of contexts whose expected word is among the likeliest ``k`` of its list of predictions."""
     raise NotImplementedError
 
 # %%
@@ -95,7 +95,7 @@ answers[["item", "role", "candidate", "probability"]].head(6).round(5)
 prediction = ...  # "up or stays", "down or stays" or "either way"
 
 def in_order(expected, within, between, threshold):
-    """Share of scored items with expected > within > between, each step larger than ``threshold``; arrays of shape (items,)."""
+    """Share of scored items whose two steps are both larger than ``threshold``; arrays of shape (items,)."""
     raise NotImplementedError
 
 # %%

@@ -58,7 +58,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def sensitivity(log_a, log_b, threshold):
-    """Share of scored pairs with P(target in a) - P(target in b) > ``threshold``; log-probabilities of shape (pairs,)."""
+    """Share of scored pairs with P(a) - P(b) > ``threshold``; log-probabilities of shape (pairs,)."""
     raise NotImplementedError
 
 # %%
@@ -94,7 +94,7 @@ items.assign(both_hidden=hidden["context"])[["item", "condition", "context", "bo
 prediction = ...  # "zero", "half" or "undefined"
 
 def share_right(contexts_a, contexts_b, probability_a, probability_b):
-    """(share of pairs with different contexts whose target is more probable in a, number of pairs with the same context twice)."""
+    """Share right among pairs whose contexts differ (NaN: none do), number of pairs whose contexts are one."""
     raise NotImplementedError
 
 # %%

@@ -58,7 +58,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def count_right(true_affirmative, false_affirmative, true_negative, false_negative):
-    """How many items are right in the affirmative sentence, in the negative one, in both; probabilities of shape (items,)."""
+    """Items right in the affirmative, in the negative, in both: three numbers; arguments of shape (items,)."""
     raise NotImplementedError
 
 # %%

@@ -59,12 +59,12 @@ lm = load(model)
 
 # %% tags=["stub"]
 def accuracy_at(predictions, expected, k):
-    """Share of contexts whose expected word is among the likeliest ``k``; ``predictions``: lists of (piece, kind, probability)."""
+    """Share of contexts whose expected word is among the likeliest ``k`` of its list of predictions."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 def accuracy_at(predictions, expected, k):
-    """Share of contexts whose expected word is among the likeliest ``k``; ``predictions``: lists of (piece, kind, probability)."""
+    """Share of contexts whose expected word is among the likeliest ``k`` of its list of predictions."""
     right = 0
     for listed, word in zip(predictions, expected, strict=True):
         own = [probability for piece, kind, probability in listed if (piece, kind) == (word, "word")]
@@ -104,14 +104,14 @@ answers[["item", "role", "candidate", "probability"]].head(6).round(5)
 prediction = ...  # "up or stays", "down or stays" or "either way"
 
 def in_order(expected, within, between, threshold):
-    """Share of scored items with expected > within > between, each step larger than ``threshold``; arrays of shape (items,)."""
+    """Share of scored items whose two steps are both larger than ``threshold``; arrays of shape (items,)."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "down or stays"
 
 def in_order(expected, within, between, threshold):
-    """Share of scored items with expected > within > between, each step larger than ``threshold``; arrays of shape (items,)."""
+    """Share of scored items whose two steps are both larger than ``threshold``; arrays of shape (items,)."""
     steps = np.array([expected - within, within - between])
     scored = np.isfinite(steps).all(0)
     return (steps > threshold).all(0)[scored].mean()

@@ -58,12 +58,12 @@ lm = load(model)
 
 # %% tags=["stub"]
 def count_right(true_affirmative, false_affirmative, true_negative, false_negative):
-    """How many items are right in the affirmative sentence, in the negative one, in both; probabilities of shape (items,)."""
+    """Items right in the affirmative, in the negative, in both: three numbers; arguments of shape (items,)."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 def count_right(true_affirmative, false_affirmative, true_negative, false_negative):
-    """How many items are right in the affirmative sentence, in the negative one, in both; probabilities of shape (items,)."""
+    """Items right in the affirmative, in the negative, in both: three numbers; arguments of shape (items,)."""
     affirmative, negative = true_affirmative > false_affirmative, true_negative > false_negative
     return affirmative.sum(), negative.sum(), (affirmative & negative).sum()
 
