@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help env data reports reports-slurm replicate run lab pairs items models test test-lab lint browser bench clean-scores clean
+.PHONY: help env data reports reports-slurm replicate run lab pairs exercises items models test test-lab lint browser bench clean-scores clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 24
@@ -56,6 +56,9 @@ data: $(READY) ## the published data sets into data/published (FROM=folder for a
 
 pairs: $(READY) ## the .ipynb of every notebook from its .py
 	$(PY) -m lib.pairs
+
+exercises: $(READY) ## notebooks/exercises from notebooks/solutions: the cells tagged solution go out
+	$(PY) -m lib.exercises
 
 items: $(READY) ## our generated items from the lexicon
 	$(PY) -m lib.templates agreement --out data/items/agreement
