@@ -523,7 +523,7 @@ GOALS = """## Goals, and what stands in the way
   but itself, so what is saved is the second input of a pair, padding, the output layer at places that nobody reads, and there
   also all of the last layer but its attention. In distilbert-mlm a token costs 43 million multiplications in the encoder, of
   which 5 million lie behind the last attention, and 22 million in the output layer. The bound does not know that saving, so we
-  can come close to it or pass it. Tried and left: keys, values and queries of the first layer computed once for equal
+  can come close to it or pass it. Reckoned and left: keys, values and queries of the first layer, once for equal
   tokens at equal places (at most 4 % of six layers, 2 % of twelve, for three more hooks).
 * Verbs of several pieces: a causal model reads each distinct beginning of a form once behind one context; to know that a word
   ends, each form must be read to its end, so the 5,720 forms of our whole list are 6,981 tokens a context (1,462 where ends are
@@ -531,7 +531,11 @@ GOALS = """## Goals, and what stands in the way
   time is the network's own; notebook 21 has `verb_limit` for a seeded sample of lemmas.
 * EW and MW, 50 x the loop of the published code: `AGREEMENT.md`, against its recorded time; loops of our own are faster than
   that one.
-* 85 % of the time inside the forward: said under each table. Memory flat from 4,000 to 16,000 pairs: the last table.
+* 85 % of the time inside the forward: said under each table.
+* Memory flat from 4,000 to 16,000 pairs: missed by a fifth, about .2 GB, which is one batch of logits (at most a quarter of a
+  gigabyte). Nothing but the table grows with the pairs. In a run looked at every four seconds the memory in use was .84 GB
+  between batches and 1.03 GB inside one, from the first 4,000 pairs to the end, and its peak 1.12 GB; so the peak depends on
+  the widest batch and on what the allocator keeps, more than on how many pairs there are.
 """
 
 
