@@ -28,6 +28,11 @@ def available() -> bool:
     return bool(CHROMIUM and DRIVER)
 
 
+def letters(text: str) -> str:
+    """A text without white space, ligatures taken apart: what is left of it on paper, wherever lines break."""
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
 @dataclass
 class Browser:
     """A running browser. ``driver`` is selenium's; the rest is what tests of pages ask again and again."""
@@ -36,7 +41,10 @@ class Browser:
     _events: list[dict[str, Any]]
 
     def open(self, address: Path | str) -> None:
-        """Go to a file or an address."""
+        """Go to a file or an address; what was asked for and complained of before is forgotten."""
+        self._read()
+        self._events.clear()
+        self._console.clear()
         self.driver.get(address.resolve().as_uri() if isinstance(address, Path) else address)
 
     def script(self, code: str, *arguments: Any) -> Any:
@@ -91,10 +99,10 @@ class Browser:
         """The letters of each printed page (A4), without white space."""
         printed = self.driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
         pages = PdfReader(io.BytesIO(base64.b64decode(printed["data"]))).pages
-        return [unicodedata.normalize("NFKC", "".join(page.extract_text().split())) for page in pages]
+        return [letters(page.extract_text()) for page in pages]
 
     def requests(self) -> list[str]:
-        """Every address asked for so far; pages themselves and data inside a page do not count as going out."""
+        """Every address asked for since the page was opened; pages themselves and data inside a page do not count as going out."""
         self._read()
         sent = (event["params"] for event in self._events if event["method"] == "Network.requestWillBeSent")
         return [event["request"]["url"] for event in sent]
