@@ -1,11 +1,13 @@
 """Common wrong answers to the exercises on inference, roles and negation, each with the message that it gets."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
-from test_checks_sentences import OnePieceEach, refused
+from test_checks_sentences import PAIRS, OnePieceEach, refused
 
-from lib.checks import inference, negation, roles
+from lib.checks import blimp, coordination_tense, inference, negation, roles
 from lib.checks import own_words as words_of
 
 THREE = ["expected", "within", "between"]
@@ -330,3 +332,29 @@ ANIMALS = [(f"A {animal} is (a|an)", f"A {animal} is not (a|an)", "animal", "too
 )
 def test_negation_sets_of_ones_own(last, words):
     refused(negation.my_items, words, [*TOOLS, ANIMALS[0], last], OnePieceEach())
+
+
+MODULES = (blimp, coordination_tense, inference, negation, roles)
+OF_ALL = [(module, check) for module in MODULES for check in vars(module).values() if hasattr(check, "__wrapped__")]
+CHECKS = [check for module, check in OF_ALL if check.__module__ == module.__name__]
+JUNK = [
+    None, ..., 3, "text", b"bytes", [], [None] * 5, [("a",) * 5] * 5, [[1, 2]] * 4, {"sum": 1}, {1, 2}, object(),
+    np.zeros((2, 2)), pd.DataFrame({"a": [1]}), lambda *_: None, lambda: 1, lambda *_: [object()], lambda *_: "no",
+    lambda *_: {1: 2}, lambda *given: 1 / 0, lambda *given: given, lambda *_: np.array(["a"] * 5), lambda *_: iter([1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.__module__.rpartition('.')[2]}.{check.__name__}")
+def test_whatever_is_handed_over_the_answer_is_one_line(check, capsys):
+    predictions = {
+        "left_only": "half of them",
+        "turned": "yes",
+        "in_order": "either way",
+        "share_right": "zero",
+        "shares": "simple",
+    }
+    beside = [predictions.get(check.__name__), PAIRS, None][: len(inspect.signature(check.__wrapped__).parameters) - 1]
+    for junk in JUNK:
+        check(junk, *beside)
+        out = capsys.readouterr().out
+        assert out.startswith("Exercise ") and ": not yet. " in out and out.count("\n") == 1, out

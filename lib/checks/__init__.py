@@ -40,7 +40,7 @@ def exercise(number: int) -> Callable[[Callable[..., str]], Callable[..., None]]
                     f"not yet. The check cannot read your answer ({_named(error)}): "
                     "has it the form that the task asks for?"
                 )
-            print(f"Exercise {number}: {result}")
+            print(f"Exercise {number}: {' '.join(result.split())}")  # one line, whatever is shown in it
 
         return said
 
