@@ -102,7 +102,7 @@ class Browser:
         return [letters(page.extract_text()) for page in pages]
 
     def requests(self) -> list[str]:
-        """Every address asked for since the page was opened; pages themselves and data inside a page do not count as going out."""
+        """Every address asked for since the page was opened; the page itself and data in it are among them."""
         self._read()
         sent = (event["params"] for event in self._events if event["method"] == "Network.requestWillBeSent")
         return [event["request"]["url"] for event in sent]

@@ -13,16 +13,19 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import pages
 import pandas as pd
 import papermill
 import pytest
 from browser import MISSING, Browser, available, browser
+from bs4 import BeautifulSoup
 from conftest import require
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from traitlets.config import Config
 
 from lib import charts, report
 from lib.errors import LitmusError
+from lib.paths import REPORTS, ROOT
 
 SOURCE = """# %% [markdown]
 # # Does the verb agree?
@@ -336,8 +339,6 @@ def test_columns_of_numbers_are_marked_and_others_not():
 
 def table(html: str) -> list[list[str]]:
     """The words of each row of a cleaned table."""
-    from bs4 import BeautifulSoup
-
     soup = BeautifulSoup(report.clean(html), "html.parser")
     return [[cell.get_text() for cell in row.find_all(["th", "td"])] for row in soup.find_all("tr")]
 
@@ -711,9 +712,8 @@ def test_long_tables_are_searched_filtered_and_sorted_offline(long_table: Browse
     assert long_table.script("return document.querySelectorAll('.tools').length") == 2  # not the one of three rows
     [_, _, third] = driver.find_elements("css selector", ".long thead")[0].find_elements("css selector", "button")
     third.click()
-    assert (
-        rows()[:3] == ["word0", "word3", "word6"] and rows()[-1] == "word19"
-    )  # 0.0, 0.1, 0.2; what has no number last
+    assert rows()[:3] == ["word0", "word3", "word6"]  # 0.0, 0.1, 0.2
+    assert rows()[-1] == "word19"  # what has no number comes last
     third.click()
     assert rows()[0] == "word17" and rows()[-1] == "word19"
     assert long_table.script("return document.querySelector('[aria-sort]').ariaSort") == "descending"
@@ -729,10 +729,8 @@ def test_long_tables_are_searched_filtered_and_sorted_offline(long_table: Browse
 def test_a_label_of_several_rows_stands_in_each_so_that_they_can_be_sorted(long_table: Browser):
     driver = long_table.driver
     tools, box = driver.find_elements("css selector", ".tools")[1], driver.find_elements("css selector", ".long")[1]
-    assert [label.text.split("\n")[0].split()[0] for label in tools.find_elements("css selector", "label")] == [
-        "Search",
-        "kind",
-    ]
+    labels = [label.text.split()[0] for label in tools.find_elements("css selector", "label")]
+    assert labels == ["Search", "kind"]
     tools.find_element("css selector", "option[value='=verb']").click()
     shown_rows = [row.text for row in box.find_elements("css selector", "tbody tr") if row.is_displayed()]
     assert len(shown_rows) == 10 and all(row.startswith("verb word") for row in shown_rows)
@@ -771,6 +769,27 @@ def test_axe_finds_nothing_serious(opened: Browser, failed: Path, long_table: Br
             assert opened.axe() == []
     finally:
         opened.emulate()
+
+
+@pytest.mark.browser
+def test_a_page_is_whole(page: Path, chromium: Browser):
+    pages.check(chromium, page, ("ipynb", "csv", "json"))
+
+
+@pytest.mark.browser
+def test_the_sample_report_is_whole_and_has_all_it_names(chromium: Browser):
+    """What a visitor sees first: tracked, small, linked from the README, and complete by itself."""
+    sample = REPORTS / "sample"
+    page = sample / "20_agreement.html"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\]\((reports/sample/[^)]+)\)", readme))
+    assert named == {"reports/sample/20_agreement.html", "reports/sample/agreement.png", "reports/sample/README.md"}
+    assert all((ROOT / name).exists() for name in named)
+    assert sum(path.stat().st_size for path in sample.iterdir()) < 1_600_000
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    assert {link["href"].split(":")[0] for link in soup.find_all("a", href=re.compile("^[^#]"))} <= {"data", "https"}
+    assert len(soup.find_all("img")) >= 3 and all(image["src"].startswith("data:") for image in soup.find_all("img"))
+    pages.check(chromium, page)
 
 
 @pytest.mark.browser
