@@ -19,8 +19,8 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from lib.errors import LitmusError
-from lib.models import Gap, bundled
-from lib.paths import ROOT
+from lib.models import Gap, bundled, load
+from lib.paths import DATA, ROOT
 
 
 def make_wheel(folder: Path) -> bundled.Wheel:
@@ -315,3 +315,38 @@ def test_the_bundled_masked_model_predicts_words_that_fit(masked):
     [batch] = masked.fill([Gap("The keys to the cabinet", "on the table.")])
     likeliest = masked.spelling(batch.log_probabilities[0].topk(5).indices)
     assert {"are", "were", "is", "was"} & set(likeliest)
+
+
+SHIPPED = ("distilbert-mlm", "wiki-lstm")
+
+
+def test_the_shipped_files_are_the_ones_that_were_measured():
+    """Every file beside the model cards, by ``sha256sums`` (``sha256sum -c`` reads it, too)."""
+    folder = DATA / "models"
+    listed = dict(reversed(line.split("  ")) for line in (folder / "sha256sums").read_text().splitlines())
+    there = {
+        f"{name}/{path.name}" for name in SHIPPED for path in (folder / name).iterdir() if path.name != "README.md"
+    }
+    assert set(listed) == there
+    for name, digest in listed.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
+    assert listed["distilbert-mlm/adapter.safetensors"] in (folder / "distilbert-mlm" / "README.md").read_text()
+
+
+def test_the_shipped_models_are_small():
+    assert (DATA / "models" / "distilbert-mlm" / "adapter.safetensors").stat().st_size <= 4_000_000
+    assert sum(path.stat().st_size for path in (DATA / "models" / "wiki-lstm").iterdir()) <= 6_000_000
+
+
+def test_the_recurrent_model_loads_by_name_and_reads():
+    model = load("wiki-lstm")
+    assert model.family == "recurrent" and model.vocabulary_size == len(model.vocabulary) == 15_000
+    assert model.network.encoder.weight.dtype == torch.float32
+    [batch] = model.fill([Gap("He said that he", "")])
+    assert {"was", "had", "would"} & set(model.spelling(batch.log_probabilities[0].topk(10).indices.tolist()))
+
+
+def test_a_lost_recurrent_model_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(bundled, "WIKI_LSTM", tmp_path)
+    with pytest.raises(LitmusError, match=r"has no weights; restore the folder\.$"):
+        bundled.folder("wiki-lstm")

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from lib.paths import NOTEBOOKS, REPORTS, ROOT
 
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
 ONCE = ("90_compare_models", "95_bundled_models")  # not for each model
+FOR_EACH_MODEL = [name for name in NAMES if name not in ONCE]
 SMALL: dict[str, dict[str, int]] = {
     "10_scoring_choices": {"limit": 2}, "20_agreement": {"limit": 6}, "21_systematic_or_likely": {"limit": 6},
     "22_long_distance": {"limit": 2}, "23_coordination_tense": {"limit": 2}, "24_blimp": {"limit": 2},
@@ -59,24 +61,37 @@ def says_all(name: str, model: str, family: str, result: dict, items: pd.DataFra
     assert result["data"]["sample"] == SAMPLED.get(name, "all")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_runs_as_a_plain_script_with_the_causal_model(name, tmp_path):
-    script = tmp_path / f"{name}.py"
-    script.write_text(with_parameters(name, out=str(tmp_path / "result")), encoding="utf-8")
+def as_a_script(name: str, folder: Path, **more: str) -> None:
+    script = folder / f"{name}.py"
+    script.write_text(with_parameters(name, out=str(folder / "result"), **more), encoding="utf-8")
     done = run(script)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def written(folder: Path) -> tuple[dict, pd.DataFrame]:
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return result, pd.read_parquet(folder / "result.parquet")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_as_a_plain_script_with_the_causal_model(name, tmp_path):
+    as_a_script(name, tmp_path)
     if name not in ONCE:
-        result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-        says_all(name, "smollm2-135m-instruct", "causal", result, pd.read_parquet(tmp_path / "result.parquet"))
+        says_all(name, "smollm2-135m-instruct", "causal", *written(tmp_path))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ONCE])
+@pytest.mark.parametrize("name", FOR_EACH_MODEL)
+def test_runs_as_a_plain_script_with_the_recurrent_model(name, tmp_path):
+    as_a_script(name, tmp_path, model="wiki-lstm")
+    says_all(name, "wiki-lstm", "recurrent", *written(tmp_path))
+
+
+@pytest.mark.parametrize("name", FOR_EACH_MODEL)
 def test_runs_in_a_kernel_with_the_masked_model(name, tmp_path):
     settings = [word for key, value in SMALL.get(name, {}).items() for word in ("--set", f"{key}={value}")]
     done = run("-m", "lib.run", name, "--model", "distilbert-mlm", *settings, "--out", tmp_path / "result")
     assert done.returncode == 0, done.stderr[-2000:]
-    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-    says_all(name, "distilbert-mlm", "masked", result, pd.read_parquet(tmp_path / "result.parquet"))
+    says_all(name, "distilbert-mlm", "masked", *written(tmp_path))
 
 
 def test_published_items_are_used_when_they_are_there_and_the_page_says_so(datasets, tmp_path):

