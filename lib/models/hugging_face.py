@@ -304,7 +304,7 @@ def weights_digest(network: Any) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        there = fetched(network, name) if tensor.is_meta else tensor
+        there: Any = fetched(network, name) if tensor.is_meta else tensor
         digest.update(there.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()
 
