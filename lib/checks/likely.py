@@ -56,7 +56,10 @@ def ew_and_mw(function: Any) -> str:
         "MW: you sum the right forms of the verbs that are right. Every verb's right form counts, also where the wrong one "
         "is likelier.": 0.302 / (right + wrong).sum(),
     }, f"{given} MW in")  # fmt: skip
-    return "On six other verbs EW is .33 and MW .69: the likely verbs do well, and the others do not. One verb makes up most of MW."
+    return (
+        "On six other verbs EW is .33 and MW .69: the likely verbs do well, and the others do not. "
+        "One verb makes up most of MW."
+    )
 
 
 @exercise(2)
