@@ -46,9 +46,10 @@ POWERS = alt.Axis(
     grid=False,
     tickCount=6,
     labelOverlap="greedy",
-    labelExpr="datum.value < 0.01 ? format(datum.value, '~e') : format(datum.value, '~g')",
+    labelSeparation=10,
+    labelExpr="datum.value < 0.001 ? format(datum.value, '~e') : format(datum.value, '~g')",
 )
-"""How a logarithmic axis is labelled: 1e-5, 0.01, 1."""
+"""How a logarithmic axis is labelled: 1e-5, 0.001, 1."""
 
 POINTS = 1000
 """At most so many points are drawn in one panel: more cannot be told apart and make pages heavy."""

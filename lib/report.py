@@ -263,7 +263,8 @@ def _failing_cell(notebook: NotebookNode) -> NotebookNode | None:
 def _prepare(notebook: NotebookNode, names: Collection[str], linked: bool) -> tuple[str, list[dict[str, str]]]:
     """Turn texts and tables into safe HTML with an id on each heading; returns the title (taken out) and the contents.
 
-    Outputs come in plain words, but for ``names``. Without ``linked``, links to pages beside this one are only text.
+    Outputs come in plain words, but for ``names``. Links to files become text; with ``linked``, those to pages beside this one
+    stay.
     """
     title, taken = "", set(RESERVED)
     contents: list[dict[str, str]] = []
@@ -273,8 +274,9 @@ def _prepare(notebook: NotebookNode, names: Collection[str], linked: bool) -> tu
                 _prepare_output(output.get("data", {}), f"Table: {contents[-1]['words'] if contents else title}", names)
             continue
         soup = BeautifulSoup(markdown(cell.source, cell.get("attachments")), "html.parser")
-        for link in [] if linked else soup.find_all("a", href=re.compile(r"^\w+\.html(#|$)")):
-            link.unwrap()
+        for link in soup.find_all("a", href=re.compile(r"^(?!#|https?:|mailto:)")):
+            if not (linked and re.match(r"\w+\.html(#|$)", str(link["href"]))):  # no page lies there
+                link.unwrap()
         for heading in soup.find_all(re.compile("^h[1-6]$")):
             words = heading.get_text().strip()
             if heading.name == "h1" and not title:

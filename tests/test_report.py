@@ -456,14 +456,14 @@ def test_what_would_make_a_page_too_heavy_is_linked_beside_it(tmp_path: Path):
 
 
 def test_a_page_put_elsewhere_has_no_links_to_neighbours(tmp_path: Path):
-    cell = new_markdown_cell(
-        "See [the next](21_systematic_or_likely.ipynb) and [the paper](https://example.org/a.html)."
-    )
-    nbformat.write(new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    text = report.render(tmp_path / "x.ipynb", tmp_path / "alone.html").read_text()
-    assert "See the next and" in text and 'href="https://example.org/a.html"' in text
-    assert "index.html" not in text
-    assert 'href="21_systematic_or_likely.html"' in report.render(tmp_path / "x.ipynb").read_text()
+    words = "See [the next](21_systematic_or_likely.ipynb), "
+    words += "[the paper](https://example.org/a.html), [a task](exercises/x.ipynb)."
+    nbformat.write(new_notebook(cells=[new_markdown_cell(words)]), tmp_path / "x.ipynb")
+    alone = report.render(tmp_path / "x.ipynb", tmp_path / "alone.html").read_text()
+    assert "See the next, <a" in alone and 'href="https://example.org/a.html"' in alone
+    assert "index.html" not in alone
+    beside = report.render(tmp_path / "x.ipynb").read_text()
+    assert 'href="21_systematic_or_likely.html"' in beside and ", a task." in beside  # no page is made of an exercise
 
 
 # ---- the page in a browser
