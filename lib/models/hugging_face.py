@@ -247,7 +247,8 @@ class HuggingFaceModel:
         size = len(self.tokenizer)
         carrier = self.encoded(CARRIER, add_special_tokens=False)["input_ids"]
         texts = self.tokenizer.batch_decode([[*carrier, i] for i in range(size)], clean_up_tokenization_spaces=False)
-        behind = [text.removeprefix(CARRIER)[:1] for text in texts]
+        before = self.tokenizer.decode(carrier, clean_up_tokenization_spaces=False)  # some put a space before any text
+        behind = [text.removeprefix(before)[:1] for text in texts]
         ids = {i for i, character in enumerate(behind) if character and closes(character)}
         return torch.tensor(sorted(ids | self.reserved_ids))
 
