@@ -11,7 +11,8 @@ models)? *whole-sentence*: how probable are both sentences, token by token?
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -343,6 +344,7 @@ def main(
         pairs = sampled(formats.read(data), limit, seed)
         names = list(dict.fromkeys(name.strip() for name in by.split(",")))
         summary(recorded(pairs, "line"), names)  # a wrong name is told before the model runs
+        _check_out(out)
         if bool(column) == bool(model):
             raise LitmusError(
                 "Name what judges the pairs: a model with --model, or a column of the file with --column."
@@ -384,15 +386,31 @@ def _check_of_use(flags: dict[str, bool], whom: str) -> None:
         raise LitmusError(f"{useless[0]} has no meaning for {whom}; leave it out.")
 
 
+def _check_out(out: Path | None) -> None:
+    """Refuse a file that cannot be written before the model has worked for it."""
+    if out is not None:
+        new = not out.exists()
+        with _writing(out):
+            out.open("a").close()
+            if new:
+                out.unlink()
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LitmusError(f"{out} cannot be written ({error.strerror}); name another file.") from None
+
+
 def _put(text: str, out: Path | None) -> None:
     if out is None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    try:
+    with _writing(out):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LitmusError(f"{out} cannot be written ({error.strerror}); name another file.") from None
 
 
 def _tell(judged: pd.DataFrame, by: Sequence[str], title: str) -> None:

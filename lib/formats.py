@@ -33,6 +33,7 @@ FORMATS = tuple(HEADERS)[:3]  # those that can be written
 PAIR = ("file", "line", "format", "item", "sentence_good", "sentence_bad", "left", "good", "bad", "right")
 OURS = (*PAIR, "line_alt")
 END = "<eos>"
+ALL = "all"  # in summaries, the row over every pattern
 ASCII_SPACE = " \t\n\r\f\v"
 CLOSES = '.,;:!?)]}"”'
 Row = dict[str, str]
@@ -256,6 +257,11 @@ def _table(path: Path, format: str, rows: Iterable[dict[str, Any]]) -> pd.DataFr
     """The rows with file, format, and a name for each: its key where it has one, else its pattern and line."""
     named = []
     for row in rows:
+        if row["pattern"].strip() in ("", ALL):
+            raise LitmusError(
+                f"{path}, line {row['line']}: the pattern is '{row['pattern']}', but it names a kind of pairs, and '{ALL}' stands "
+                "for all of them; give it another name."
+            )
         key = ("pattern", "constr_id", "sent_id") if "constr_id" in row else ("pattern", "line")
         named.append(row | {"file": path.name, "format": format, "item": ":".join(str(row[column]) for column in key)})
     return pd.DataFrame(named)

@@ -26,6 +26,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def of_system(error: OSError) -> str:
+    """What the system refused, as a sentence: which file, why, and what to do."""
+    why = (error.strerror or str(error) or type(error).__name__).splitlines()[0]
+    if error.filename is None:
+        return f"the system refused something ({why}); try again, or in another place."
+    return f"{shown(str(error.filename))} cannot be used here ({why}); name another place, or mend this one."
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Around a command: what a person can mend becomes one line on the error stream, and exit code 2."""
@@ -34,5 +42,6 @@ def told() -> Iterator[None]:
     try:
         yield
     except (LitmusError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        sentence = of_system(error) if isinstance(error, OSError) else str(error)
+        typer.echo(f"error: {sentence}", err=True)
         raise typer.Exit(2) from error

@@ -208,6 +208,18 @@ def test_each_mistake_is_told_with_its_line(change, told, tmp_path):
     assert str(path) in message and told in message
 
 
+@pytest.mark.parametrize("pattern", ["", " ", "all"])
+def test_a_pattern_names_a_kind_of_pairs(pattern, tmp_path):
+    path = file(tmp_path, TWO.replace("\nP\t", f"\n{pattern}\t"))
+    assert f"{path}, line 2: the pattern is '{pattern}'" in refusal(path)
+
+
+def test_a_cell_may_be_as_long_as_its_file(tmp_path):
+    long = "x" * 200_000  # more than the csv module takes by itself
+    table = formats.read(file(tmp_path, TWO.replace("The keys", f"The {long}")))
+    assert table["left"][0] == f"The {long}"
+
+
 def test_columns_of_ones_own_stay_and_come_in_pairs_where_they_differ(tmp_path):
     text = TWO.replace("sent\n", "sent\tscore\tnote\n").replace("<eos>\nP", "<eos>\t-1.5\tx\nP")
     text = text.removesuffix("\n") + "\t-2.5\tx\n"

@@ -434,6 +434,12 @@ def test_word_lists_that_cannot_be_read_are_told(tmp_path):
         checkpoints.read_vocabulary(tmp_path / "latin.txt", 1)
 
 
+def test_a_word_list_that_names_a_word_twice_is_told(tmp_path):
+    (tmp_path / "vocab.txt").write_text("a\nb\na\nc\n")
+    with pytest.raises(LitmusError, match="lists 'a' more than once"):
+        checkpoints.read_vocabulary(tmp_path / "vocab.txt", 4)
+
+
 # --- checkpoints: cases 66 and 67 ------------------------------------------------------------------------------------
 
 

@@ -131,6 +131,11 @@ def read_vocabulary(file: Path, words: int) -> tuple[str, ...]:
     found = [word for word in ASCII_SPACE.split(text) if word]
     for vocabulary in (found, text.split()):
         if len(vocabulary) == words:
+            if len(set(vocabulary)) < words:
+                twice = next(word for at, word in enumerate(vocabulary) if word in vocabulary[:at])
+                raise LitmusError(
+                    f"{file} lists '{twice}' more than once, so it is not clear which row of weights it names."
+                )
             return tuple(vocabulary)
     raise LitmusError(
         f"{file} has {len(found)} words and the model {words}, so they do not belong together; get both from one place."
