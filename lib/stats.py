@@ -92,22 +92,24 @@ def compare_models(right: pd.DataFrame, clusters: Sequence[Hashable] | None = No
     ``odds_low``, ``odds_high``, says how lopsided the items are that tell the two apart, however few they are (infinite
     where the second never wins alone, NaN where they never differ). Cohen's g is a function of the odds ratio.
     """
-    from scipy.stats import binomtest
+    from scipy.stats import binom
+    from statsmodels.stats.proportion import proportion_confint
 
     pairs, apart = _apart(right)
     table = _differences(pairs, apart, clusters, seed)
-    tests = []
-    for column in apart.T:
-        wins, losses = int((column == 1).sum()), int((column == -1).sum())
-        if not wins + losses:
-            p_value = 1.0 if (~np.isnan(column)).any() else np.nan
-            tests.append([wins, losses, np.nan, np.nan, np.nan, p_value])
-            continue
-        test = binomtest(wins, wins + losses)  # two-sided at 1/2: the exact McNemar test
-        low, high = test.proportion_ci(CONFIDENCE, method="exact")
-        tests.append([wins, losses, _odds(wins / (wins + losses)), _odds(low), _odds(high), test.pvalue])
-    names = ["only_first", "only_second", "odds_ratio", "odds_low", "odds_high", "p_value"]
-    table[names] = pd.DataFrame(tests, columns=names)
+    first, second = (apart == 1).sum(0), (apart == -1).sum(0)
+    either = first + second
+    p_values = np.minimum(1, 2 * binom.cdf(np.minimum(first, second), either, 0.5))  # all at once: McNemar's, exact
+    shares = (first / np.maximum(either, 1), *proportion_confint(first, np.maximum(either, 1), 1 - CONFIDENCE, "beta"))
+    odds = [np.where(either > 0, _odds(np.asarray(share, dtype=float)), np.nan) for share in shares]
+    columns = {
+        "only_first": first,
+        "only_second": second,
+        "odds_ratio": odds[0],
+        "odds_low": odds[1],
+        "odds_high": odds[2],
+    }
+    table = table.assign(**columns, p_value=np.where(table["n"] > 0, p_values, np.nan))
     return table.assign(p_holm=holm(table["p_value"]))
 
 
@@ -170,8 +172,9 @@ def _differences(pairs: list[tuple], apart: np.ndarray, clusters: Sequence[Hasha
     return pd.DataFrame(pairs, columns=["first", "second"]).assign(**columns)
 
 
-def _odds(share: float) -> float:
-    return share / (1 - share) if share < 1 else np.inf
+def _odds(share: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return share / (1 - share)
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:

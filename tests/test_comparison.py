@@ -101,6 +101,24 @@ def test_done_failed_and_damaged_are_told_and_none_hides_another(tmp_path):
     assert list(collected.summaries(found.reset_index(), "20_agreement")["model"].unique()) == [BUNDLED[0]]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"summary": {"value": 1}},
+        {"headline": []},
+        {"data": None},
+        {"choices": "never"},
+        {"model": 7},
+        {"provenance": {}},
+    ],
+)
+def test_a_result_with_a_part_of_another_form_is_damaged(part, tmp_path):
+    path = put(tmp_path, "one")
+    path.write_text(json.dumps(results.read(path) | part), encoding="utf-8")
+    found = collected.collect(tmp_path)
+    assert found["state"].tolist() == ["damaged"] and collected.summaries(found, "20_agreement").empty
+
+
 def test_a_run_without_a_page_links_to_what_there_is(tmp_path):
     put(tmp_path, "one").with_suffix(".html").unlink()
     (tmp_path / "one" / "21_systematic_or_likely.ipynb").write_text("{}", encoding="utf-8")
@@ -298,6 +316,7 @@ def test_published_values_stand_beside_the_conditions_that_are_here(tmp_path):
     simple = table[table["condition"] == "Simple"].set_index("who")
     assert simple.loc["gpt2-xl (published)", "value"] == 1.0 and simple.loc["a", "kind"] == "model"
     assert table["who"].iloc[0] == "a"
+    assert conditions.by_condition(collected.collect(tmp_path), ["a"], ["21_systematic_or_likely"]).empty
     drawn = matrix.shaded(table[table["notebook"] == "20_agreement"])
     assert drawn.count("<tr>") == 3 and drawn.count('scope="col"') == 6
     assert '<th scope="row">Simple</th><td style="background-color:' in drawn and ">1.00</td>" in drawn

@@ -43,11 +43,13 @@ def collect(reports: Path) -> pd.DataFrame:
 
 def _done(path: Path, reports: Path) -> dict[str, Any]:
     rendered = path.with_suffix(".html")  # a run without a page links to its numbers
-    row = {"notebook": path.stem, "page": (rendered if rendered.exists() else path).relative_to(reports).as_posix()}
+    row: dict[str, Any] = {
+        "notebook": path.stem,
+        "page": (rendered if rendered.exists() else path).relative_to(reports).as_posix(),
+    }
     try:
         record = read(path)
-        headline, data = record["headline"], record["data"]
-        made = record["provenance"]
+        headline, data, made = _parts(record)
         row |= {key: headline.get(key) for key in ("metric", "value", "low", "high", "n", "coverage")}
         return row | {
             "label": _label(record["model"], record["revision"], path), "model": record["model"],
@@ -61,6 +63,15 @@ def _done(path: Path, reports: Path) -> dict[str, Any]:
         reason = f"the file lacks {error}" if isinstance(error, KeyError) else "the file has another form"
     name = path.parent.name
     return row | {"label": name, "model": name, "state": "damaged", "reason": f"{reason}; run it again"}
+
+
+def _parts(record: dict[str, Any]) -> tuple[dict, dict, dict]:
+    """Headline, data and provenance of a result. Raises TypeError where a part of it has another form than results have."""
+    parts = [record["headline"], record["data"], record["provenance"], *record["summary"]]
+    parts += [record["data"].get("sha256", {}), record.setdefault("choices", {})]
+    if not all(isinstance(part, dict) for part in parts) or not isinstance(record["model"], str):
+        raise TypeError
+    return record["headline"], record["data"], record["provenance"]
 
 
 def _failed(executed: Path, reports: Path) -> dict[str, Any]:
@@ -123,7 +134,7 @@ def summaries(found: pd.DataFrame, notebook: str) -> pd.DataFrame:
     """The summary rows of one notebook for every model that has them, with the column ``model`` (its label)."""
     rows = found[(found["notebook"] == notebook) & (found["state"] == "done")]
     tables = [pd.DataFrame(row.record["summary"]).assign(model=row.label) for row in rows.itertuples()]
-    columns = ["condition", "metric", "value", "low", "high", "n", "coverage", "model"]
+    columns = ["condition", "metric", "value", "low", "high", "n", "coverage", "side", "cutoff", "model"]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     return table.reindex(columns=[*columns, *(name for name in table if name not in columns)])
 
