@@ -259,8 +259,8 @@ def _table(path: Path, format: str, rows: Iterable[dict[str, Any]]) -> pd.DataFr
     for row in rows:
         if row["pattern"].strip() in ("", ALL):
             raise LitmusError(
-                f"{path}, line {row['line']}: the pattern is '{row['pattern']}', but it names a kind of pairs, and '{ALL}' stands "
-                "for all of them; give it another name."
+                f"{path}, line {row['line']}: the pattern is '{row['pattern']}', but it names a kind of pairs, and '{ALL}'"
+                " stands for all of them; give it another name."
             )
         key = ("pattern", "constr_id", "sent_id") if "constr_id" in row else ("pattern", "line")
         named.append(row | {"file": path.name, "format": format, "item": ":".join(str(row[column]) for column in key)})

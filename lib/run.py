@@ -78,7 +78,7 @@ def parameters_of(notebook: str | Path) -> dict[str, Any]:
         statements = ast.parse(tagged[0].source).body
     except SyntaxError as error:
         raise LitmusError(
-            f"{path}: the cell tagged parameters is not Python: {error.msg} in `{error.text}`."
+            f"{path}: the cell tagged parameters is not Python: {error.msg} in `{(error.text or '').strip()}`."
         ) from error
     return dict(_assignment(statement, path) for statement in statements)
 

@@ -217,10 +217,10 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str
     with path.open(encoding="utf-8", newline="") as text:
         reader = csv.DictReader(text, strict=True)
         try:
-            rows = [(reader.line_num, row) for row in reader]
+            header, rows = reader.fieldnames or [], [(reader.line_num, row) for row in reader]
         except (csv.Error, UnicodeDecodeError) as error:
             raise LitmusError(f"{path}, line {reader.line_num} is not CSV in UTF-8 ({error}); mend it.") from None
-    if missing := [column for column in columns if column not in (reader.fieldnames or [])]:
+    if missing := [column for column in columns if column not in header]:
         raise LitmusError(f"{path}, line 1 names no column '{missing[0]}'; the columns are {', '.join(columns)}.")
     for line, row in rows:
         if None in row or None in row.values():
