@@ -576,7 +576,9 @@ def beside_published(table: pd.DataFrame, description: str = "") -> alt.FacetCha
         x=x, tooltip=tooltip
     )
     level = alt.Chart().mark_rule(strokeDash=[3, 3], color=GREY).encode(x=alt.X("mean(chance):Q", title=None))
-    panel = alt.layer(level, bar, dot, beside, data=data).properties(width=WIDTH, height=alt.Step(19))
+    panel = alt.layer(level, bar, dot, beside, data=data).properties(
+        width=WIDTH, height=alt.Step(19 if len(models) <= 8 else 13)
+    )
     said = " ".join(f"{row.diagnostic}: {row.who} {row.value:.2f}." for row in data.itertuples())
     note = "Dot and line: a model with its 95 % interval. Dashed: guessing."
     if len(models) < data["who"].nunique():

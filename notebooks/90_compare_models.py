@@ -32,8 +32,8 @@
 reports = ""  # folder of the results; "" = reports/
 cluster = "context"  # items drawn together in intervals of differences: of one "context", one "condition", or each "item" alone
 seed = 0
-rows = 100  # of comparisons, and of items nobody gets right, that the page shows; the files hold all
-each = 25  # items of a diagnostic that the table of items shows
+rows = 60  # of comparisons, and of items nobody gets right, that the page shows; the files hold all
+each = 12  # items of a diagnostic that the table of items shows
 out = ""  # path of this notebook's own results, without suffix; unused unless run in a batch
 
 # %% tags=["hide-input"]
