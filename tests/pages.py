@@ -9,11 +9,12 @@ from lib import report
 DRAWN = "[...document.querySelectorAll('figure.chart')].every(figure => figure.matches('.drawn, .undrawn'))"
 OPEN = "[...document.querySelectorAll('details.code')].filter(details => details.open).length"
 OUTPUTS = """
-return [...document.querySelectorAll('main .output.html, main .output.text, main svg text, figure.chart')].map(part => {
-  const copy = part.cloneNode(true);
-  copy.querySelectorAll('code, pre, script, .vega-actions').forEach(code => code.remove());
-  return [copy.textContent, part.ariaLabel || ''].join(' ');
-}).join('\\n')
+const texts = [...document.querySelectorAll('figure.chart')].map(figure => figure.ariaLabel);
+for (const part of document.querySelectorAll('main .output.html, main .output.text, main .drawing svg')) {
+  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) if (!walker.currentNode.parentElement.closest('code, pre')) texts.push(walker.currentNode.data);
+}
+return texts.join('\\n')
 """
 
 
