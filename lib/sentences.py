@@ -53,7 +53,11 @@ def score(
     if model.family == "causal":
         missing.sort()  # neighbours share beginnings, which are then computed once
     with tqdm(
-        total=len(missing), desc=f"{model.name}: sentences", unit="sentence", disable=quiet(), leave=False
+        total=len(missing),
+        desc=f"{model.name}: sentences",
+        unit="sentence",
+        disable=quiet() or len(missing) < 2,
+        leave=False,
     ) as bar:
         for start in range(0, len(missing), CHUNK):
             scored = ask(model, missing[start : start + CHUNK], start_token, masked_method)

@@ -1,6 +1,7 @@
 """Evaluation of pairs: every mode against a brute-force oracle, recorded scores, and every flag of the command."""
 
 import math
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -471,7 +472,8 @@ def test_case_91_seed_revision_device_out_by_and_column(tmp_path):
     assert drawn[0] == drawn[1] and len(set(drawn)) > 1 and {len(items) for items in drawn} == {3}
     assert "error: The device 'abacus' cannot be used here" in command(*base, "--device", "abacus").stderr
     assert "float32 on cpu" in command(*base, "--device", "cpu").stderr
-    assert "(step7)" in command(*base, "--revision", "step7").stderr
+    shutil.copytree(tiny.folder("gpt2"), tmp_path / "series" / "step7")
+    assert "(step7)" in command(*base[:-1], tmp_path / "series", "--revision", "step7").stderr
     done = command(*base, "--out", tmp_path / "rows.tsv")
     assert done.stdout == "" and (tmp_path / "rows.tsv").read_text() == command(*base).stdout
     by = command("--data", tmp_path / "pairs.tab", "--column", "kind", "--by", "kind,pattern").stderr
