@@ -325,7 +325,7 @@ def test_published_values_stand_beside_the_conditions_that_are_here(tmp_path):
 def test_shades_run_from_pale_to_deep_with_ink_to_be_read():
     table = pd.DataFrame({"condition": ["x", "x", "y"], "who": ["a", "<b>", "a"], "value": [0.0, 1.0, 0.6]})
     drawn = matrix.shaded(table)
-    assert '<td style="background-color:#f7fbff;color:#1f2328">0.00</td>' in drawn
+    assert '<td style="background-color:#f7fbff;color:#000000">0.00</td>' in drawn
     assert '<td style="background-color:#08306b;color:#ffffff">1.00</td>' in drawn
     assert "<td></td>" in drawn and "&lt;b&gt;" in drawn
 

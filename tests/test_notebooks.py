@@ -122,12 +122,8 @@ def chromium(tmp_path_factory):
         yield running
 
 
-PALE_INK = "axe-core: white on the middle shades of lib.comparison.matrix._shade has a contrast under 4.5"
-MENDING = {"90_compare_models": pytest.mark.xfail(strict=True, reason=PALE_INK)}
-
-
 @pytest.mark.browser
-@pytest.mark.parametrize("name", [pytest.param(name, marks=MENDING.get(name, ())) for name in (*FOR_EACH_MODEL, *ONCE)])
+@pytest.mark.parametrize("name", [*FOR_EACH_MODEL, *ONCE])
 def test_its_page_is_whole_in_a_browser(name, reports, chromium):
     """Offline: charts, folding, filters, downloads, phone, dark, paper, axe-core; ``90`` is the index of the others."""
     notebook = in_a_kernel(name, reports)

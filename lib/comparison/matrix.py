@@ -48,7 +48,8 @@ def _cell(result: Any) -> str:
 
 
 PALE, DEEP = (247, 251, 255), (8, 48, 107)  # shades of 0 and 1
-INK, WHITE = "#1f2328", "#ffffff"
+BLACK, WHITE = "#000000", "#ffffff"
+EVEN = 0.179  # the luminance on which black and white are equally easy to read
 
 
 def shaded(values: pd.DataFrame) -> str:
@@ -70,10 +71,17 @@ def shaded(values: pd.DataFrame) -> str:
 
 
 def _shade(value: float | None) -> str:
-    """A cell whose ink can be read on its ground: black on the paler half, white on the darker."""
+    """A cell in the ink, black or white, that can be read on its ground."""
     if value is None:
         return "<td></td>"
     share = min(max(value, 0.0), 1.0)
-    ground = "#" + "".join(f"{round(pale + share * (deep - pale)):02x}" for pale, deep in zip(PALE, DEEP, strict=True))
-    ink = WHITE if share > 0.5 else INK
-    return f'<td style="background-color:{ground};color:{ink}">{value:.2f}</td>'
+    ground = [round(pale + share * (deep - pale)) for pale, deep in zip(PALE, DEEP, strict=True)]
+    ink = BLACK if _luminance(ground) > EVEN else WHITE
+    colours = f"background-color:#{bytes(ground).hex()};color:{ink}"
+    return f'<td style="{colours}">{value:.2f}</td>'
+
+
+def _luminance(colour: Sequence[int]) -> float:
+    """Relative luminance of red, green and blue (0 to 255), from 0 to 1, as the accessibility guidelines WCAG 2 define it."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
