@@ -269,6 +269,14 @@ def locked(root: Path) -> Iterator[int]:
         yield lock.fileno()
 
 
+def _is_of_a_cluster(profile: Path) -> bool:
+    """True where a profile of snakemake names an executor, which takes the jobs elsewhere."""
+    import yaml
+
+    settings = profile / "config.yaml"
+    return settings.is_file() and "executor" in (yaml.safe_load(settings.read_text(encoding="utf-8")) or {})
+
+
 def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: Mapping[str, Any], lock: int) -> int:
     """Run what is missing or stale of ``grid`` with snakemake; returns its exit code.
 
@@ -282,6 +290,10 @@ def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: M
         raise LitmusError(f"there is no profile {profile}: name default, slurm, or a folder with a config.yaml.")
     if profile == "slurm" and not shutil.which("sbatch"):
         raise LitmusError("the profile slurm needs a SLURM cluster, and there is no sbatch on this machine.")
+    if " " in sys.executable and _is_of_a_cluster(folder):  # the executor puts the path into a line of shell as it is
+        raise LitmusError(
+            "jobs of a cluster cannot start a Python whose path has a space; make the environment in another folder."
+        )
     for job in grid:
         run.check_place(root / job.out)
     chosen = root / ".snakemake" / "grid.json"

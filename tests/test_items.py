@@ -286,6 +286,7 @@ class Reader:
     """A model without a mind, for counting contexts: sees both sides, or the left one only."""
 
     causal: bool
+    name = "reader"
     identity = {"dtype": "none"}  # noqa: RUF012
     vocabulary_size = 1
 

@@ -23,6 +23,7 @@ NAN = math.nan
 class Table:
     """A model that is a table: a distribution over a small vocabulary for each left context, a reason where there is none."""
 
+    name = "table"
     identity = {"dtype": "float32"}  # noqa: RUF012
 
     def __init__(self, vocabulary: Sequence[str], rows: dict[str, Sequence[float] | str], several_at_start: str = ""):

@@ -46,7 +46,11 @@ def cluster(tmp_path_factory):
     (folder / "profile" / "config.yaml").write_text(yaml.safe_dump(profile))
     environment = {name: value for name, value in os.environ.items() if name != "LITMUS_DATASETS"}
     environment |= slurm.install(folder / "cluster")
-    words = [sys.executable, "-m", "lib.grid", "--root", str(root), "--profile", str(folder / "profile")]
+    (folder / "environment").symlink_to(
+        sys.prefix
+    )  # its own path may have a space, which jobs of a cluster cannot have
+    python = str(folder / "environment" / "bin" / "python")
+    words = [python, "-m", "lib.grid", "--root", str(root), "--profile", str(folder / "profile")]
     return root, folder / "cluster", [*words, "--notebooks", "10_tiny"], environment
 
 
@@ -55,6 +59,17 @@ def done(cluster):
     """What the grid said."""
     root, _, words, environment = cluster
     return subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
+
+
+def test_an_environment_with_a_space_in_its_path_is_refused(cluster, tmp_path):
+    root, _, words, environment = cluster
+    (tmp_path / "an environment").symlink_to(sys.prefix)
+    python = str(tmp_path / "an environment" / "bin" / "python")
+    done = subprocess.run([python, *words[1:]], cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "cannot start a Python whose path has a space; make the environment in another folder.\n"
+    )
 
 
 def job_of(folder: Path, model: str) -> dict:

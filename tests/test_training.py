@@ -351,7 +351,7 @@ def test_a_book_from_its_repository():
 
 
 def test_books_that_cannot_be_had_or_differ_are_told(tmp_path, monkeypatch):
-    with pytest.raises(LitmusError, match=r"is not in .*get the books by python -m lib\.train books"):
+    with pytest.raises(LitmusError, match=r"is not in .*get the books by python -m lib\.training books"):
         corpora.read_books(tmp_path)
 
     def nothing(*_, **__):
