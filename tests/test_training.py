@@ -471,6 +471,6 @@ def test_the_first_steps_of_the_recurrent_run_are_found_again(text):
     settings = recurrent_training.Settings()
     data = recurrent_training.ready(text.training, text.held_out, settings)
     _, task = recurrent_training.task(data, settings)
-    found = first_losses(task, Schedule(22500, 2e-3, 200, 7500), steps=3)
+    found = first_losses(task, Schedule(22_500, 2e-3, 200, 7_500), steps=3)
     noted = shipped("wiki-lstm", "first_losses.csv")["loss"].tolist()
     assert [entry["loss"] for entry in found] == pytest.approx(noted, abs=0.01)

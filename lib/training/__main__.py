@@ -80,8 +80,8 @@ def masked(
 
 @app.command()
 def recurrent(
-    steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 22500,
-    decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 7500,
+    steps: Annotated[int, typer.Option(min=1, help="steps in all")] = 22_500,
+    decay: Annotated[int, typer.Option(min=0, help="of them at the end, with a falling rate")] = 7_500,
     peak: Annotated[float, typer.Option(help="learning rate of the flat part")] = 2e-3,
     warm_up: Annotated[int, typer.Option(min=1)] = 200,
     dropout: Annotated[float, typer.Option()] = 0.2,
