@@ -288,7 +288,9 @@ disagree[["sentence_good", "good", "bad", "at the target", "whole sentence"]].ro
 # %% tags=["results"]
 provenance = results.provenance("23_coordination_tense", globals(), lm, store)
 overall = evaluate.summary(whole.assign(all="all"), ["all"]).iloc[0]
-rows = judged.assign(condition=judged["pattern"], context=judged["left"], candidate=judged["good"])
+more_probable = {"at the target": "the right form is more probable", "whole sentence": "the right sentence is more probable"}
+rows = judged.assign(condition=judged["pattern"], context=judged["left"], candidate=judged["good"],
+                     judgement=judged["judged"].map(more_probable))  # fmt: skip
 names = ("start_token", "start_state", "masked_method", "reduction", "dtype")
 choices = {name: whole[name].iloc[0] for name in names} | {"target_policy": target_policy}
 saved = results.write(

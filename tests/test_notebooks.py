@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pages
 import pandas as pd
@@ -17,6 +18,7 @@ from lib import report
 from lib.cloze import recorded
 from lib.cloze.answers import ask
 from lib.cloze.items import item_file, read_negation
+from lib.comparison.items import judged
 from lib.models import bundled
 from lib.paths import NOTEBOOKS, REPORTS, ROOT
 
@@ -87,7 +89,10 @@ def test_runs_as_a_plain_script_with_the_causal_model(name, tmp_path):
 @pytest.mark.parametrize("name", FOR_EACH_MODEL)
 def test_runs_as_a_plain_script_with_the_recurrent_model(name, tmp_path):
     as_a_script(name, tmp_path, model="wiki-lstm")
-    says_all(name, "wiki-lstm", "recurrent", *written(tmp_path))
+    result, items = written(tmp_path)
+    says_all(name, "wiki-lstm", "recurrent", result, items)
+    row = SimpleNamespace(items=tmp_path / "result.parquet", notebook=name, metric=result["headline"]["metric"])
+    assert len(judged(row)), "the index cannot compare models on these items"
 
 
 @pytest.fixture(scope="module")
