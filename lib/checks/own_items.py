@@ -82,13 +82,13 @@ def balanced(numbers: Sequence[str]) -> None:
         )
 
 
-def one_piece(lm: LanguageModel, form: str, where: str) -> None:
+def one_piece(lm: LanguageModel, form: str, where: str, kind: str = "verb") -> None:
     """The form is a single vocabulary item of the model, so that it can be looked up at a gap."""
     word = lm.word(form, "middle")
     if len(word.ids) != 1:
         pieces = " ".join(lm.spelling(word.ids)) or word.reason
         raise NotYet(
-            f"{where}: the model's vocabulary has no single item *{form}* ({pieces}), so take a commoner verb."
+            f"{where}: the model's vocabulary has no single item *{form}* ({pieces}), so take a commoner {kind}."
         )
 
 

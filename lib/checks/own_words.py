@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.checks import NotYet
+from lib.checks.own_items import one_piece
 from lib.errors import LitmusError
 from lib.models.protocol import LanguageModel
 
@@ -17,10 +18,7 @@ def single(lm: LanguageModel, word: str, where: str) -> None:
     """A word that fills the gap is one white-space word and one item of the model's vocabulary."""
     if len(word.split()) != 1:
         raise NotYet(f"{where}: '{word}' is not one word, so it fills no gap of one word.")
-    found = lm.word(word, "middle")
-    if len(found.ids) != 1:
-        pieces = " ".join(lm.spelling(found.ids)) or found.reason
-        raise NotYet(f"{where}: the model's vocabulary has no single item *{word}* ({pieces}). Take a commoner word.")
+    one_piece(lm, word, where, "word")
 
 
 def outside(word: str, text: str, where: str) -> None:

@@ -5,8 +5,6 @@ more than one word. One choice of words is written out in every pattern, on cons
 differ in their words.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,19 @@ from typing import Any
 import pandas as pd
 
 from lib.errors import LitmusError
-from lib.templates.lexicon import NUMBERS, Deal, Event, Forms, Lexicon, Noun, Number, TemporalAdverb, dealer, row_of
+from lib.templates.lexicon import (
+    NUMBERS,
+    Deal,
+    Event,
+    Forms,
+    Lexicon,
+    Noun,
+    Number,
+    TemporalAdverb,
+    dealer,
+    row_of,
+    write_rows,
+)
 
 COLUMNS = ("pattern", "sent", "sent_alt")
 Pair = dict[str, str]
@@ -149,13 +159,8 @@ def sentence_pairs(lexicon: Lexicon, kind: str, pairs: int, seed: int = 0) -> li
 
 
 def write_sentence_pairs(out: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Writes pairs as a sentence-focused file: separated by tabs, Unix line ends."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, delimiter="\t", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(text.getvalue().encode())
+    """Writes pairs as a sentence-focused file."""
+    write_rows(out, COLUMNS, rows)
 
 
 def without_evidence(pairs: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:

@@ -5,8 +5,9 @@ line, what would make sentences ungrammatical or pairs that test nothing.
 """
 
 import csv
+import io
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -233,6 +234,16 @@ def read_rows(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[
     if not rows:
         raise LitmusError(f"{path}: this table has no rows; add at least one.")
     return rows
+
+
+def write_rows(out: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
+    """Rows as a file separated by tabs, quoted where needed, with Unix line ends; the file is replaced."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(text.getvalue().encode())
 
 
 def _read_table(folder: Path, name: str) -> list[tuple[int, Any]]:

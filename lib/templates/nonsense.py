@@ -8,15 +8,13 @@ farmers/Ns built/Td [needs|need]/T a new/A roof/N .`` The star marks the cue, wh
 right and the wrong form of the target. ``TAGS`` says which words of the lexicon may take the place of a tagged one.
 """
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lib.errors import LitmusError
-from lib.templates.lexicon import FORMS_OF, ContentWord, Deal, Lexicon, dealer, read_rows
+from lib.templates.lexicon import FORMS_OF, ContentWord, Deal, Lexicon, dealer, read_rows, write_rows
 
 COLUMNS = (
     "pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr", "punct", "freq",
@@ -257,10 +255,5 @@ def read_counts(path: Path) -> dict[str, int]:
 
 
 def write_long_distance(out: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Writes rows as the published file is written: separated by tabs, quoted where needed, Unix line ends."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, delimiter="\t", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(text.getvalue().encode())
+    """Writes rows as the published file is written."""
+    write_rows(out, COLUMNS, rows)
