@@ -474,3 +474,11 @@ def test_the_first_steps_of_the_recurrent_run_are_found_again(text):
     found = first_losses(task, Schedule(22_500, 2e-3, 200, 7_500), steps=3)
     noted = shipped("wiki-lstm", "first_losses.csv")["loss"].tolist()
     assert [entry["loss"] for entry in found] == pytest.approx(noted, abs=0.01)
+
+
+def test_the_first_losses_of_a_run_that_has_no_more_steps():
+    weight = torch.nn.Parameter(torch.tensor(2.0))
+    task = Task({"weight": weight}, lambda step: (weight - step) ** 2, dict)
+    found = first_losses(task, Schedule(2, 1e-9, warm_up=1), steps=3)
+    assert [entry["step"] for entry in found] == [0, 1]
+    assert [entry["loss"] for entry in found] == pytest.approx([4.0, 1.0])
