@@ -41,7 +41,7 @@ test: $(READY) ## all tests, two files at a time (browser tests skip in words wh
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
 
 test-lab: $(READY) ## every notebook and exercise in a real JupyterLab, with its minutes (half an hour)
-	LITMUS_LAB=all $(PY) -m pytest tests/test_jupyterlab.py
+	LITMUS_LAB=all $(PY) -m pytest -s tests/test_jupyterlab.py
 
 lint: $(READY) ## ruff and mypy
 	$(PY) -m ruff check lib notebooks tests

@@ -44,12 +44,14 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
+from tqdm import tqdm
 
 from lib import charts, results
 from lib.training import corpora, recurrent
 from lib.training import masked as masking
 from lib.models import bundled
 from lib.paths import DATA
+from lib.progress import quiet
 from lib.training.loop import Schedule, train
 from lib.training.trigram import Trigram
 
@@ -154,16 +156,17 @@ with torch.no_grad():
 # run go on where it stopped.
 
 # %%
-def short_run(network, task, steps, peak, every):
+def short_run(task, steps, peak, every):
     """The curve of a run that keeps nothing."""
-    with tempfile.TemporaryDirectory() as folder:
-        schedule = Schedule(steps, peak, warm_up=max(1, steps // 5), decay=steps // 2)
-        return pd.DataFrame(train(task, schedule, Path(folder), {}, every=every, say=lambda line: None))
+    schedule = Schedule(steps, peak, warm_up=max(1, steps // 5), decay=steps // 2)
+    bar = tqdm(total=steps, desc="training steps", disable=quiet(), leave=False)
+    with tempfile.TemporaryDirectory() as folder, bar:
+        return pd.DataFrame(train(task, schedule, Path(folder), {}, every=every, say=lambda line: bar.update(every)))
 
 
 held_out_pieces = masking.in_pieces(held_out, tokenizer)
 task = masking.task(trainee, pieces, held_out_pieces, special, settings)
-curve = short_run(trainee, task, steps, 2e-3, max(1, steps // 5))
+curve = short_run(task, steps, 2e-3, max(1, steps // 5))
 curve.set_index("step").round(4)
 
 # %% [markdown]
@@ -209,8 +212,8 @@ charts.training_curves(whole.melt("step", list(top), "series").replace({"series"
 small = recurrent.Settings(words=4000, size=96, seed=seed)
 data = recurrent.ready(training, held_out, small)
 trigram = Trigram(data.examples, len(data.vocabulary)).perplexity(data.held_out["wikipedia"])
-network, task_of_words = recurrent.task(data, small)
-curve_of_words = short_run(network, task_of_words, recurrent_steps, 4e-3, max(1, recurrent_steps // 6))
+_, task_of_words = recurrent.task(data, small)
+curve_of_words = short_run(task_of_words, recurrent_steps, 4e-3, max(1, recurrent_steps // 6))
 charts.training_curves(curve_of_words.assign(series="LSTM", value=curve_of_words["wikipedia_perplexity"]),
                        "perplexity on held-out text", {"trigram": trigram})  # fmt: skip
 

@@ -126,11 +126,16 @@ class Lab:
         self.do("await panel.revealed; await panel.sessionContext.ready")
         self.browser.wait("jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'", 120)
 
-    def run_all(self) -> float:
-        """Run > Run All Cells; the seconds until the last cell has run."""
+    def run_all(self) -> tuple[float, set[str]]:
+        """Run > Run All Cells; the seconds until the last cell has run, and the names of the progress bars seen meanwhile."""
+        self.do(
+            "window.bars = new Set(); panel.sessionContext.iopubMessage.connect((_, {header, content}) => {"
+            "if (header.msg_type === 'stream' && content.name === 'stderr')"
+            " for (const [, name] of content.text.matchAll(/([^\\r\\n]+): +\\d+%\\|/g)) bars.add(name) })"
+        )
         start = time.monotonic()
         self.do("await jupyterapp.commands.execute('notebook:run-all-cells')")
-        return time.monotonic() - start
+        return time.monotonic() - start, set(self.do("return [...bars]"))
 
     def cells(self) -> list[dict[str, Any]]:
         """The code cells as nbformat keeps them, outputs included."""

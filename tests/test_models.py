@@ -492,6 +492,12 @@ def test_case_87_progress_is_plain_text_for_a_person_and_nothing_inside_a_run(ei
         assert not quiet or told.err == ""
 
 
+def test_a_single_question_flashes_no_progress_bar(either, monkeypatch, capsys):
+    monkeypatch.setenv("LITMUS_QUIET", "")
+    list(either.fill(GAPS[:1]))
+    assert capsys.readouterr().err == ""
+
+
 def test_case_29_the_first_word_of_a_text_is_capitalised_and_has_no_space():
     for name in ("roberta", "gpt2"):
         model = tiny.model(name)

@@ -183,7 +183,7 @@ class HuggingFaceModel:
             yield FilledBatch([item for item, found in enumerate(reasons) if found == reason], None, reason)
         items = [item for item, reason in enumerate(reasons) if not reason]
         readings = np.array([places[item] for item in items], dtype=np.int64).reshape(-1, 2)
-        for picked, at, batch in self._read_batches(rows, readings, "gaps"):
+        for picked, at, batch in self._read_batches(rows, readings, "gaps" if len(readings) > 1 else ""):
             lines, line_of = np.unique(at, return_inverse=True)
             logits = logits_at(self.network, self.inputs([rows[row] for row in batch]), lines, self.mixed)
             for some in np.split(np.arange(len(picked)), range(LINES, len(picked), LINES)):

@@ -247,7 +247,8 @@ class RecurrentModel:
             yield FilledBatch([row for row, found in enumerate(reasons) if found == reason], None, reason)
         usable = [row for row, reason in enumerate(reasons) if not reason]
         nothing = [0] if self.start_state != "carry" else []  # a place for the gap, whose word is never read
-        for batch, hidden in self._before([[*read[row][0], *nothing] for row in usable], "gaps"):
+        task = "gaps" if len(usable) > 1 else ""
+        for batch, hidden in self._before([[*read[row][0], *nothing] for row in usable], task):
             rows = [usable[i] for i in batch]
             if self.start_state == "carry" and batch == [0] and at[rows[0]] == 0:
                 yield FilledBatch(rows, None, "empty_context")

@@ -81,8 +81,8 @@ choices.pseudo_log_likelihood(pseudo_log_likelihood)
 # with a word. Three pairs of sentences differ in their first word, in the middle, or in the last word. In which pair can the start token
 # turn round which of the two is more probable? Predict first.
 #
-# Then write the score: the sum of natural log-probabilities of the pieces, a list of texts. With the start token the first piece is scored behind `<s>`;
-# without it nothing stands before the first piece, and it has no score.
+# Then write the score: the sum of natural log-probabilities of the pieces, a list of texts. `start_token` is `True` or `False`: with it the first
+# piece is scored behind `<s>`; without it nothing stands before the first piece, and it has no score.
 
 # %%
 BIGRAM
@@ -127,13 +127,19 @@ choices.start_token(score, prediction)
 # 15 minutes · hard · your own items
 #
 # Write two sentences that differ in one word, of which this model prefers one by the sum of the log-probabilities of its tokens and the other by the
-# mean. First think: what must be true of the numbers of tokens? And which of the two will the mean prefer?
+# mean. First think: what must be true of the numbers of tokens? And which of the two will the mean prefer? The cell below shows how the model cuts
+# a sentence and what each token costs; look for your words with it.
+
+# %%
+[scored] = lm.score(["She heard the violin again."])
+print(*(f"{piece} {cost:.2f}" for piece, cost in zip(scored.pieces, scored.log_probabilities)), sep="\n")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A long name is cut into many pieces. The first costs much; the others follow from it and cost little, so they bring the mean up and the sum down.
-# Set it against a short word that is rare.
+# The sum must prefer the sentence with fewer tokens, and the mean the other. A long rare name is cut into many pieces: the first costs much; the
+# others follow from it and cost little, so they bring the mean up and the sum down. Set it against words of one piece, from common to rare in the
+# same place: too common a word wins both, too rare a one loses both; between them lies what you look for.
 #
 # </details>
 # <details><summary>What should come out</summary>
