@@ -99,7 +99,7 @@ Markdown(" ".join(f"In the {name} sentence the true word {'is' if right else 'is
 # ## The items
 #
 # *Simple*: subject and category, as above; the article fits the completion, so a or an gives nothing away. *Natural*: sentences
-# one might say; in half of them the negation is **licensed**, there is a reason to deny something.
+# one might say; in half of them the negation is **licensed** (Y): there is a reason to deny something. In the others there is none (N).
 
 # %%
 items = pd.concat([read_negation(path).assign(set=name) for name, path in paths.items()], ignore_index=True)
