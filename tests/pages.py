@@ -4,7 +4,7 @@ from pathlib import Path
 
 from browser import Browser, letters
 
-from lib import report
+from lib.report import downloads, words
 
 DRAWN = "[...document.querySelectorAll('figure.chart')].every(figure => figure.matches('.drawn, .undrawn'))"
 OPEN = "[...document.querySelectorAll('details.code')].filter(details => details.open).length"
@@ -20,7 +20,7 @@ return texts.join('\\n')
 
 def check(chromium: Browser, page: Path, files: tuple[str, ...] = ("ipynb", "csv", "json", "parquet")) -> None:
     """Assert of a good page that it is whole, and that nothing is lost to a phone, the dark, paper or a screen reader."""
-    assert page.stat().st_size <= report.LIMIT
+    assert page.stat().st_size <= downloads.LIMIT
     chromium.resize(1280, 900)
     chromium.open(page)
     chromium.wait(DRAWN, 120)
@@ -45,7 +45,7 @@ def check(chromium: Browser, page: Path, files: tuple[str, ...] = ("ipynb", "csv
 def _words(chromium: Browser) -> None:
     """No name of code where plain words are meant."""
     text = chromium.script(OUTPUTS)
-    names = {name for name in report.NAME.findall(text) if report.plain(name) != name}
+    names = {name for name in words.NAME.findall(text) if words.plain(name) != name}
     assert names == set()
 
 
@@ -71,9 +71,9 @@ def _filter(chromium: Browser) -> None:
         " field.dispatchEvent(new Event('input', {bubbles: true}));"
         " said.push([words, tools.querySelector('output').textContent]); } return said"
     )
-    for words, said in chromium.script(typed):
+    for typed_in, said in chromium.script(typed):
         shown, every = said.removesuffix(" rows").split(" of ")
-        assert shown == ("0" if words else every) and int(every) >= 12
+        assert shown == ("0" if typed_in else every) and int(every) >= 12
 
 
 def _phone(chromium: Browser) -> None:

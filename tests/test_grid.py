@@ -207,7 +207,7 @@ def test_a_result_is_stale_when_code_behind_its_notebook_changes_and_not_for_oth
     """What is imported through others counts, and all families of models; what only runs notebooks does not."""
     agreement = {path.relative_to(ROOT / "lib").as_posix() for path in grid.code_behind(NOTEBOOKS / "20_agreement.py")}
     assert {"scoring.py", "metrics.py", "stats.py", "charts.py", "models/masked.py", "models/recurrent.py"} <= agreement
-    assert not {"run.py", "grid.py", "report.py", "perturb.py", "cloze_metrics.py"} & agreement
+    assert not {"run.py", "grid.py", "page.py", "perturb.py", "cloze_metrics.py"} & agreement
     assert "perturb.py" in {path.name for path in grid.code_behind(NOTEBOOKS / "30_inference.py")}
 
 

@@ -14,13 +14,14 @@ import pytest
 from browser import MISSING, available, browser
 from conftest import require
 
-from lib import report
 from lib.cloze import recorded
 from lib.cloze.answers import ask
 from lib.cloze.items import item_file, read_negation
 from lib.comparison.items import judged
 from lib.models import bundled
 from lib.paths import NOTEBOOKS, REPORTS, ROOT
+from lib.report import downloads
+from lib.report.page import render
 
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
 ONCE = ("90_compare_models", "95_bundled_models")  # not for each model
@@ -132,8 +133,8 @@ def chromium(tmp_path_factory):
 def test_its_page_is_whole_in_a_browser(name, reports, chromium):
     """Offline: charts, folding, filters, downloads, phone, dark, paper, axe-core; ``90`` is the index of the others."""
     notebook = in_a_kernel(name, reports)
-    files = [kind for kind in report.KINDS if notebook.with_suffix(f".{kind}").exists()]
-    pages.check(chromium, report.render(notebook), tuple(files))
+    files = [kind for kind in downloads.KINDS if notebook.with_suffix(f".{kind}").exists()]
+    pages.check(chromium, render(notebook), tuple(files))
 
 
 def test_published_items_are_used_when_they_are_there_and_the_page_says_so(datasets, tmp_path):

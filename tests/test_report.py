@@ -23,9 +23,14 @@ from conftest import require
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from traitlets.config import Config
 
-from lib import charts, report
+from lib import charts
 from lib.errors import LitmusError
 from lib.paths import REPORTS, ROOT
+from lib.report.downloads import LIMIT
+from lib.report.head import bibtex
+from lib.report.page import render
+from lib.report.safe import clean
+from lib.report.words import TEMPLATE, plain
 
 SOURCE = """# %% [markdown]
 # # Does the verb agree?
@@ -120,7 +125,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = execute(SOURCE, folder / "20_agreement.ipynb", {"limit": 30})
     path.with_suffix(".json").write_text(json.dumps(RECORD))
     path.with_suffix(".csv").write_text("item\n1\n")
-    return report.render(path)
+    return render(path)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +135,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = execute(broken, folder / "20_agreement.ipynb", {"limit": 30})
     path.with_suffix(".json").write_text(json.dumps(RECORD))  # left by an earlier run: says nothing about this one
     path.with_suffix(".html").write_text("left by an earlier run")
-    return report.render(path)
+    return render(path)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +158,7 @@ def notebook_page(folder: Path, cells: list, record: dict | None = None, name: s
     nbformat.write(new_notebook(cells=cells, metadata=metadata), path)
     if record is not None:
         path.with_suffix(".json").write_text(json.dumps(record))
-    return report.render(path)
+    return render(path)
 
 
 def shown(*data: dict) -> list:
@@ -168,8 +173,8 @@ def test_case_83_a_page_refers_to_nothing_outside_and_is_not_heavy(page: Path):
     markup = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
     assert re.findall(r"<(?:link|iframe|object|embed|base)\b[^>]*>", markup) == ['<link rel="icon" href="data:,">']
     assert all(source.startswith("data:image/") for source in re.findall(r'src="([^"]*)"', markup))
-    assert "@import" not in report.TEMPLATE.joinpath("style.css").read_text()
-    assert "url(" not in report.TEMPLATE.joinpath("style.css").read_text()
+    assert "@import" not in TEMPLATE.joinpath("style.css").read_text()
+    assert "url(" not in TEMPLATE.joinpath("style.css").read_text()
     assert len(text.encode()) < 1_200_000
     assert text.count("vegaEmbed=") <= 1
 
@@ -228,7 +233,7 @@ def test_without_a_record_the_head_tells_what_papermill_left(tmp_path: Path):
 def test_the_index_has_no_way_up(tmp_path: Path):
     path = tmp_path / "90_compare_models.ipynb"
     nbformat.write(new_notebook(), path)
-    assert "../index.html" not in report.render(path, tmp_path / "index.html").read_text()
+    assert "../index.html" not in render(path, tmp_path / "index.html").read_text()
 
 
 def test_a_removed_cell_is_gone_and_the_title_stands_once(page: Path):
@@ -270,7 +275,7 @@ def test_what_is_no_notebook_is_refused_in_one_sentence(tmp_path: Path, name: st
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(LitmusError, match=words):
-        report.render(tmp_path / name)
+        render(tmp_path / name)
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "null"])
@@ -296,7 +301,7 @@ def test_the_command_prints_where_the_page_is(tmp_path: Path):
 def test_every_source_has_a_complete_entry():
     keys = ["newman2021", "marvin2018", "warstadt2020", "linzen2016"]
     keys += ["gulordava2018", "ettinger2020", "shivagunde2023", "kauf2023"]
-    entries = report.bibtex(keys).split("\n\n")
+    entries = bibtex(keys).split("\n\n")
     assert len(entries) == len(keys)
     for entry in entries:
         assert entry.count("{") == entry.count("}")
@@ -326,12 +331,12 @@ def test_every_source_has_a_complete_entry():
     ],
 )
 def test_what_is_kept_of_html(dirty: str, tidy: str):
-    assert report.clean(dirty) == tidy
+    assert clean(dirty) == tidy
 
 
 def test_columns_of_numbers_are_marked_and_others_not():
     table = pd.DataFrame({"word": ["is", "7"], "share": [0.5, None], "count": ["1,200", "12 %"], "mixed": [1, "x"]})
-    html = report.clean(table.to_html(notebook=True))
+    html = clean(table.to_html(notebook=True))
     assert re.findall(r'<th class="number" scope="col">(\w+)</th>', html) == ["share", "count"]
     assert html.count('class="number"') == 6
     assert '<div aria-label="Table" class="scroll" role="group" tabindex="0"><table' in html
@@ -339,7 +344,7 @@ def test_columns_of_numbers_are_marked_and_others_not():
 
 def table(html: str) -> list[list[str]]:
     """The words of each row of a cleaned table."""
-    soup = BeautifulSoup(report.clean(html), "html.parser")
+    soup = BeautifulSoup(clean(html), "html.parser")
     return [[cell.get_text() for cell in row.find_all(["th", "td"])] for row in soup.find_all("tr")]
 
 
@@ -356,7 +361,7 @@ def test_a_table_has_one_row_of_headings_no_row_numbers_and_says_when_it_is_empt
 
 def test_headings_say_what_they_head_and_numbers_are_marked_where_a_label_stands_for_several_rows():
     index = pd.MultiIndex.from_product([["a", "b"], ["x", "y"]], names=["one", "two"])
-    html = report.clean(pd.DataFrame({"value": [1, 2, 3, 4]}, index=index).to_html())
+    html = clean(pd.DataFrame({"value": [1, 2, 3, 4]}, index=index).to_html())
     assert re.findall(r'scope="(\w+)"[^>]*>(\w+)<', html)[:3] == [("col", "one"), ("col", "two"), ("col", "value")]
     assert re.findall(r'scope="rowgroup"[^>]*>(\w+)<', html) == ["a", "b"]
     assert re.findall(r'<td class="number">(\d)<', html) == ["1", "2", "3", "4"]
@@ -380,7 +385,7 @@ def test_headings_say_what_they_head_and_numbers_are_marked_where_a_label_stands
     ],
 )
 def test_names_of_code_become_words_and_other_names_stay(written: str, read: str):
-    assert report.plain(written, {"my_model"}) == read
+    assert plain(written, {"my_model"}) == read
 
 
 def test_outputs_are_in_plain_words_and_code_and_fields_of_charts_are_not(tmp_path: Path):
@@ -449,7 +454,7 @@ def test_what_would_make_a_page_too_heavy_is_linked_beside_it(tmp_path: Path):
     (tmp_path / "x.csv").write_bytes(os.urandom(2_400_000))  # cannot be packed
     (tmp_path / "x.parquet").write_bytes(b"little")
     path = notebook_page(tmp_path, [])
-    assert path.stat().st_size < report.LIMIT
+    assert path.stat().st_size < LIMIT
     text = path.read_text()
     assert 'href="x.csv" download=""' in text and "2.4 MB, lies beside this page" in text
     assert [name for _, name in downloads(text)] == ["x.ipynb.gz", "", "x.parquet.gz"]
@@ -459,10 +464,10 @@ def test_a_page_put_elsewhere_has_no_links_to_neighbours(tmp_path: Path):
     words = "See [the next](21_systematic_or_likely.ipynb), "
     words += "[the paper](https://example.org/a.html), [a task](exercises/x.ipynb)."
     nbformat.write(new_notebook(cells=[new_markdown_cell(words)]), tmp_path / "x.ipynb")
-    alone = report.render(tmp_path / "x.ipynb", tmp_path / "alone.html").read_text()
+    alone = render(tmp_path / "x.ipynb", tmp_path / "alone.html").read_text()
     assert "See the next, <a" in alone and 'href="https://example.org/a.html"' in alone
     assert "index.html" not in alone
-    beside = report.render(tmp_path / "x.ipynb").read_text()
+    beside = render(tmp_path / "x.ipynb").read_text()
     assert 'href="21_systematic_or_likely.html"' in beside and ", a task." in beside  # no page is made of an exercise
 
 

@@ -12,7 +12,7 @@ from lib import formats, results, sentences
 from lib.evaluate import evaluate, plain, rows_of
 from lib.items import read_agreement
 from lib.models import load
-from lib.report import render
+from lib.report.page import render
 from lib.run import check_parameters
 
 HOSTILE = {
