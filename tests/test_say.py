@@ -1,0 +1,111 @@
+"""How messages name things, and what a command tells of an error: one line on the error stream, and exit code 2."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from lib.errors import LitmusError
+from lib.say import did_you_mean, of_system, short, shown, told
+
+
+def test_a_near_miss_is_pointed_out_and_nothing_else_is():
+    assert did_you_mean("lmit", ["model", "limit", "out"]) == " (did you mean limit?)"
+    assert did_you_mean("gpt2", ["model", "limit", "out"]) == ""
+    assert did_you_mean("limit", []) == ""
+
+
+def test_a_path_is_as_short_as_it_can_be(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert short(Path("pages/../pages/one")) == "pages/one"
+    assert short(tmp_path / "pages" / "one") == "pages/one"
+    assert short(tmp_path.parent) == str(tmp_path.parent)
+
+
+def test_a_long_value_is_cut_to_eighty_characters():
+    assert shown("x" * 80) == "x" * 80
+    assert shown("x" * 81) == "x" * 77 + "..."
+    assert shown([1, 2]) == "[1, 2]"
+    assert len(shown([1] * 500)) == 80
+
+
+def test_what_the_system_refused_is_a_sentence_with_or_without_a_file():
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert of_system(full) == (
+        "the system refused something (No space left on device); try again, or in another place."
+    )
+    missing = FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b")
+    assert of_system(missing) == (
+        "a/b cannot be used here (No such file or directory); name another place, or mend this one."
+    )
+    assert of_system(OSError("one\ntwo")) == "the system refused something (one); try again, or in another place."
+    assert "(OSError)" in of_system(OSError())
+    assert len(of_system(OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300))) < 200
+
+
+def command(action) -> tuple[int, str, str]:
+    """What a command that does this inside ``told`` ends with: its exit code, its output, its error stream."""
+
+    def main() -> None:
+        with told():
+            print("begun")
+            action()
+
+    app = typer.Typer()
+    app.command()(main)
+    ended = CliRunner().invoke(app, [])
+    return ended.exit_code, ended.stdout, ended.stderr
+
+
+def raises(error: BaseException):
+    def action() -> None:
+        raise error
+
+    return action
+
+
+def test_what_ends_well_is_left_alone():
+    assert command(lambda: None) == (0, "begun\n", "")
+
+
+def test_an_error_meant_for_a_person_is_one_line_and_exit_code_2():
+    assert command(raises(LitmusError("there is no pair; add one."))) == (
+        2,
+        "begun\n",
+        "error: there is no pair; add one.\n",
+    )
+
+
+def test_an_error_of_the_system_is_one_line_and_exit_code_2(tmp_path):
+    missing = tmp_path / "nothing"
+    code, _, said = command(missing.read_text)
+    assert (code, said.count("\n")) == (2, 1)
+    assert said.startswith("error: ") and "(No such file or directory)" in said
+
+
+def test_a_mistake_of_the_program_is_not_hidden():
+    """Only what a person can mend is a sentence; of anything else the traceback is what helps."""
+
+    def main() -> None:
+        with told():
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+def test_an_exit_code_of_its_own_goes_through():
+    assert command(raises(typer.Exit(1))) == (1, "begun\n", "")
+
+
+def test_the_traceback_is_not_seen_in_a_real_command(tmp_path):
+    """``lib.report`` stands for those that use it."""
+    words = [sys.executable, "-m", "lib.report", str(tmp_path / "nothing.ipynb")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
