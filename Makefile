@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help env data reports reports-slurm replicate run lab pairs exercises items models test test-lab lint browser bench clean-scores clean
+.PHONY: help env data reports reports-slurm replicate run lab pairs exercises items models test test-lab lint audit browser bench clean-scores clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 24
@@ -50,6 +50,10 @@ lint: $(READY) ## ruff and mypy
 
 lab: $(READY) ## JupyterLab at the first notebook; your copy of the exercises in notebooks/my_exercises (LAB=words for it)
 	$(PY) -m lib.lab $(LAB)
+
+audit: $(READY) ## known security holes in what .venv holds (pip-audit; needs a network)
+	$(PY) -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.10'
+	$(PY) -m pip_audit --local --skip-editable
 
 data: $(READY) ## the published data sets into data/published (FROM=folder for a local copy)
 	$(PY) -m lib.published $(if $(FROM),--from "$(FROM)")

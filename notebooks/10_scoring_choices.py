@@ -26,7 +26,7 @@
 # 4. compare words of several pieces by each rule,
 # 5. read the pairs whose judgement depends on the choice.
 #
-# About 25 minutes to read, about 3 to run. Read `00_start_here` first.
+# About 25 minutes to read, about one to run. Read `00_start_here` first.
 # Sources: Salazar et al. (2020) and Kauf and Ivanova (2023) on masked models; Warstadt et al. (2020) for the pairs' form.
 
 # %% tags=["parameters"]

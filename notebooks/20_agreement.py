@@ -27,7 +27,7 @@
 # 4. see where a noun between subject and verb leads the model astray,
 # 5. read the sentences it gets most wrong.
 #
-# About 20 minutes to read, about 2 to run. Read `00_start_here` first. Sources: Newman, Ang, Gong and Hewitt (2021); items in
+# About 20 minutes to read, one to run. Read `00_start_here` first. Sources: Newman, Ang, Gong and Hewitt (2021); items in
 # the manner of Marvin and Linzen (2018) and BLiMP (Warstadt et al. 2020).
 
 # %% tags=["parameters"]

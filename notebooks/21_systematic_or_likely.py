@@ -26,7 +26,7 @@
 # 4. compare with TSE and with the published values,
 # 5. see verb by verb whether likely verbs are inflected better.
 #
-# About 30 minutes to read, about 3 to run. Read `20_agreement` first.
+# About 30 minutes to read, one to run. Read `20_agreement` first.
 # Source: Newman, Ang, Gong and Hewitt (2021), *Refining targeted syntactic evaluation of language models*.
 
 # %% tags=["parameters"]

@@ -26,7 +26,7 @@
 # 4. see what nouns of the other number do in between,
 # 5. set the model beside a recorded LSTM and beside plain frequency.
 #
-# About 20 minutes to read, about 1 to run. Read `20_agreement` first. Source: Gulordava et al. (2018), *Colorless green
+# About 20 minutes to read, less than one to run. Read `20_agreement` first. Source: Gulordava et al. (2018), *Colorless green
 # recurrent networks dream hierarchically*.
 
 # %% tags=["parameters"]

@@ -26,7 +26,7 @@
 # 4. see what sentence length, the mean in place of the sum, and frequent words change,
 # 5. read the pairs it gets most wrong.
 #
-# About 25 minutes to read, about 2 to run. Read `00_start_here` first; `10_scoring_choices` tells what each choice does.
+# About 25 minutes to read, less than one to run. Read `00_start_here` first; `10_scoring_choices` tells what each choice does.
 # Source: Warstadt, Parrish, Liu, Mohananey, Peng, Wang and Bowman (2020).
 
 # %% tags=["parameters"]

@@ -26,7 +26,7 @@
 # 4. look for the pattern of the human N400,
 # 5. shuffle and truncate contexts, and see which predictions survive.
 #
-# About 25 minutes to read, some minutes to run, for the shuffles (`draws`). Read `00_start_here` first. Source:
+# About 25 minutes to read, about three to run, for the shuffles (`draws`). Read `00_start_here` first. Source:
 # Ettinger (2020), *What BERT is not*, with items made after Federmeier and Kutas (1999).
 
 # %% tags=["parameters"]

@@ -26,7 +26,7 @@
 # 4. train a head with updates, and a word-level LSTM beside a trigram,
 # 5. read the curves of the models that come with Litmus.
 #
-# About 25 minutes to read, three to run. Sources: Hu et al. (2021), *LoRA*; Devlin et al. (2019), *BERT*; Gulordava et al. (2018).
+# About 25 minutes to read, two to run. Sources: Hu et al. (2021), *LoRA*; Devlin et al. (2019), *BERT*; Gulordava et al. (2018).
 
 # %% tags=["parameters"]
 articles = 1000  # Wikipedia summaries of the sample
