@@ -23,7 +23,7 @@ import typer
 from lib import formats
 from lib.errors import LitmusError
 from lib.paths import DATA
-from lib.say import did_you_mean
+from lib.say import did_you_mean, shown
 
 Mode = Literal["target-word", "masked-target", "whole-sentence"]
 MODES = get_args(Mode)
@@ -389,8 +389,8 @@ def _check_of_use(flags: dict[str, bool], whom: str) -> None:
 def _check_out(out: Path | None) -> None:
     """Refuse a file that cannot be written before the model has worked for it."""
     if out is not None:
-        new = not out.exists()
         with _writing(out):
+            new = not out.exists()
             out.open("a").close()
             if new:
                 out.unlink()
@@ -401,7 +401,7 @@ def _writing(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LitmusError(f"{out} cannot be written ({error.strerror}); name another file.") from None
+        raise LitmusError(f"{shown(str(out))} cannot be written ({error.strerror}); name another file.") from None
 
 
 def _put(text: str, out: Path | None) -> None:
@@ -415,8 +415,8 @@ def _put(text: str, out: Path | None) -> None:
 
 def _tell(judged: pd.DataFrame, by: Sequence[str], title: str) -> None:
     tables = [summary(judged, by), summary(judged.assign(all="all"), ["all"]).rename(columns={"all": by[0]})]
-    shown = pd.concat(tables).drop(columns="metric").rename(columns={"value": "accuracy"})
-    typer.echo(f"\n{title}\n{shown.round(3).to_string(index=False, na_rep='')}", err=True)
+    summarised = pd.concat(tables).drop(columns="metric").rename(columns={"value": "accuracy"})
+    typer.echo(f"\n{title}\n{summarised.round(3).to_string(index=False, na_rep='')}", err=True)
     for reason, number in judged.loc[~judged["scorable"], "reason"].value_counts().items():
         typer.echo(f"not scored: {number} {reason}", err=True)
 

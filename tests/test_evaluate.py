@@ -507,3 +507,34 @@ def test_mistakes_end_in_one_sentence(flags, told, tmp_path):
     assert result.exit_code == 2 and result.stdout == ""
     last = result.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ") and told in last
+
+
+@pytest.mark.parametrize(
+    "out, why",
+    [
+        ("nowhere/rows.tsv", "No such file or directory"),
+        ("pairs.tab/rows.tsv", "Not a directory"),
+        (".", "Is a directory"),
+        ("x" * 300, "File name too long"),
+        ("/proc/litmus", "No such file or directory"),
+    ],
+)
+def test_rows_that_cannot_be_written_are_told_before_the_model_is_loaded(out, why, tmp_path, monkeypatch):
+    def load(*_, **__):
+        raise LitmusError("the model was loaded")
+
+    monkeypatch.setattr("lib.models.load", load)
+    base = ["--data", written(tmp_path), "--model", "gpt2"]
+    result = command(*base, "--out", tmp_path / out)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert result.stderr.endswith(f" cannot be written ({why}); name another file.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tab"]
+    assert command(*base, "--out", tmp_path / "rows.tsv").stderr == "error: the model was loaded\n"
+
+
+def test_rows_of_before_stay_where_the_model_cannot_be_loaded(tmp_path):
+    (tmp_path / "rows.tsv").write_text("earlier")
+    result = command("--data", written(tmp_path), "--model", tmp_path / "nothing", "--out", tmp_path / "rows.tsv")
+    assert result.exit_code == 2
+    assert (tmp_path / "rows.tsv").read_text() == "earlier"
