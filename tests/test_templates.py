@@ -216,6 +216,21 @@ BROKEN = {
         lambda t: t + "intransitive,hums,hum,,person,odd,\n",
         "the mark 'odd' is unknown",
     ),
+    "exception that is no noun": (
+        "predicates.csv",
+        lambda t: t + "intransitive,hums,hum,,person,,thieef\n",
+        "not_of names 'thieef', which is no singular in nouns.csv (did you mean thief?); mend it or take it out.",
+    ),
+    "exception of another class": (
+        "predicates.csv",
+        lambda t: t + "intransitive,hums,hum,,person,,wolf\n",
+        "not_of names 'wolf', which is of the class 'animal' and not of person, so it is no exception",
+    ),
+    "plural as an exception": (
+        "predicates.csv",
+        lambda t: t + "intransitive,hums,hum,,person,,thieves\n",
+        "not_of names 'thieves', which is no singular in nouns.csv",
+    ),
     "unknown class": ("prepositions.csv", lambda t: t + "above,star,person\n", "class 'star'"),
     "two words": ("nouns.csv", lambda t: t + "taxi driver,taxi drivers,person,regular\n", "single word"),
     "repeated row": ("determiners.csv", lambda t: t + "this,these\n", "the same row as line 3"),
@@ -260,6 +275,9 @@ def test_too_few_words_are_told(lexicon_copy):
     nouns = lexicon_copy / "nouns.csv"
     lines = nouns.read_text(encoding="utf-8").splitlines(keepends=True)
     nouns.write_text("".join(line for line in lines if ",irregular" not in line))
+    predicates = lexicon_copy / "predicates.csv"  # exceptions that are gone would be refused
+    head, *lines = predicates.read_text(encoding="utf-8").splitlines()
+    predicates.write_text("\n".join([head, *(f"{line.rpartition(',')[0]}," for line in lines)]))
     lexicon = read_lexicon(lexicon_copy)
     with pytest.raises(LitmusError, match="no irregular noun of the class animal or child or person"):
         agreement_pairs(lexicon, BLIMP)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from lib.errors import LitmusError
+from lib.say import did_you_mean
 
 Number = Literal["singular", "plural"]
 NUMBERS: tuple[Number, Number] = ("singular", "plural")
@@ -301,12 +302,24 @@ def _check_numbers(path: Path, rows: list) -> None:
             )
 
 
-def _check_marks(path: Path, rows: list[tuple[int, Predicate]]) -> None:
-    """Marks that exist. An exception may lack in ``nouns.csv``: who deletes a noun need not look for it elsewhere."""
+def _check_predicates(path: Path, rows: list[tuple[int, Predicate]], nouns: list[Noun]) -> None:
+    """Marks that exist, and exceptions that are nouns of which the predicate would be said otherwise."""
+    class_of = {noun.singular: noun.class_ for noun in nouns}
     for line, row in rows:
         for mark in row.marks:
             if mark not in MARKS:
                 raise LitmusError(f"{path}, line {line}: the mark {mark!r} is unknown; known are {', '.join(MARKS)}.")
+        for noun in row.not_of:
+            if noun not in class_of:
+                raise LitmusError(
+                    f"{path}, line {line}: not_of names {noun!r}, which is no singular in nouns.csv"
+                    f"{did_you_mean(noun, class_of)}; mend it or take it out."
+                )
+            if class_of[noun] not in row.subjects:
+                raise LitmusError(
+                    f"{path}, line {line}: not_of names {noun!r}, which is of the class {class_of[noun]!r} and not of "
+                    f"{' or '.join(row.subjects)}, so it is no exception; take it out."
+                )
 
 
 def read_lexicon(folder: Path) -> Lexicon:
@@ -314,7 +327,7 @@ def read_lexicon(folder: Path) -> Lexicon:
 
     Raises LitmusError, naming file and line, for a missing file, unknown or missing columns, a missing value, a row
     that stands twice, a form that is both singular and plural, a class of nouns that ``nouns.csv`` does not have,
-    and an unknown mark.
+    an unknown mark, and an exception that is no noun or none of those that a predicate is said of.
     """
     tables = {name: _read_table(folder, name) for name in TABLES}
     known = {row.class_ for _, row in tables["nouns"]}
@@ -334,7 +347,8 @@ def read_lexicon(folder: Path) -> Lexicon:
                         )
         if "singular" in TABLES[name]._fields and name not in NO_NUMBER:
             _check_numbers(path, rows)
-    _check_marks(folder / "predicates.csv", tables["predicates"])
+    nouns = [row for _, row in tables["nouns"]]
+    _check_predicates(folder / "predicates.csv", tables["predicates"], nouns)
     _check_content_words(folder / "content_words.csv", tables["content_words"])
     _check_tense(folder / "events.csv", tables["events"])
     return Lexicon(folder, *([row for _, row in rows] for rows in tables.values()))
