@@ -246,6 +246,20 @@ def test_other_items_and_other_choices_are_not_compared_and_the_page_says_so(cha
     assert len(found.untold) == 1 and told in found.untold[0] and "`b`" in found.untold[0]
 
 
+def test_models_without_a_common_item_are_told_in_one_sentence(tmp_path):
+    """As contexts that end at the gap (a, c) are others than those that go on behind it (b); d scored nothing."""
+    left, both = ([f"The keys {n}{rest}" for n in range(12)] for rest in ("", " here"))
+    for model, items_of in (("a", left), ("b", both), ("c", left), ("d", left)):
+        table = pd.DataFrame({"item": items_of, "condition": "simple", "context": items_of, "correct": 1.0})
+        put(tmp_path, model, items=table if model != "d" else table.assign(correct=np.nan))
+    found = compare(tmp_path)
+    assert list(zip(found.pairs["first"], found.pairs["second"], strict=True)) == [("a", "c")]
+    [told] = found.untold
+    assert told == (
+        "20_agreement (TSE): none of the items scored with `b` was scored with `a`, `c`. They are not compared."
+    )
+
+
 def test_what_a_family_has_no_choice_of_and_precision_part_no_models(tmp_path):
     put(tmp_path, "a", right=[1] * 12, choices={"mode": "target-word", "start_token": "never", "dtype": "bfloat16"})
     put(tmp_path, "b", right=[0] * 12, choices={"mode": "masked-target", "start_token": "", "dtype": "float32"})

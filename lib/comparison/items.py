@@ -1,6 +1,6 @@
 """Models on the same items: who gets which right, and where they differ beyond chance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -51,6 +51,7 @@ def compare(found: pd.DataFrame, models: Sequence[str], cluster: str = "context"
         for judgement, values, texts in _wide(tables):
             made = _pairs(values, texts, cluster, seed, apart)
             pairs.append(made.assign(notebook=notebook, judgement=judgement, cluster=cluster))
+            untold += [f"{notebook} ({judgement}): {sentence}" for sentence in strangers(values, apart)]
             if not _graded(values):
                 items.append(texts.assign(notebook=notebook).join(values))
     table = (
@@ -151,6 +152,32 @@ def _pairs(values: pd.DataFrame, texts: pd.DataFrame, cluster: str, seed: int, a
     return table[np.array(comparable, dtype=bool)]
 
 
+def strangers(values: pd.DataFrame, apart: set) -> list[str]:
+    """In words: models that share no item which both could score, as contexts read on one side are none of those read on two.
+
+    ``values``: a row an item, a column a label, NaN where there is no score; pairs of labels in ``apart`` are told elsewhere.
+    """
+    scored = values.notna().astype(int)
+    shared = scored.T @ scored
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in (label for label in shared if shared.loc[label, label]):
+        others = tuple(
+            other
+            for other in shared
+            if shared.loc[other, other] and not shared.loc[one, other] and not {(one, other), (other, one)} & apart
+        )
+        groups.setdefault(others, []).append(one)
+    told = {frozenset([others, tuple(ones)]): (ones, others) for others, ones in groups.items() if others}
+    return [
+        f"none of the items scored with {_names(ones)} was scored with {_names(others)}. They are not compared."
+        for ones, others in told.values()
+    ]
+
+
+def _names(labels: Iterable[str]) -> str:
+    return ", ".join(f"`{label}`" for label in labels)
+
+
 # ---- the same question?
 
 
@@ -170,7 +197,7 @@ def differing(rows: pd.DataFrame) -> list[str]:
     for name in dict.fromkeys(name for found in asked.values() for name in found):
         values = pd.Series({label: found[name] for label, found in asked.items() if name in found})
         if values.nunique() > 1:
-            groups = [f"{_words(name, value)} for {', '.join(f'`{label}`' for label in values.index[values == value])}"
+            groups = [f"{_words(name, value)} for {_names(values.index[values == value])}"
                       for value in values.unique()]  # fmt: skip
             sentences.append(f"{name} is {'; '.join(groups)}. Models across these are not compared.")
     return sentences
