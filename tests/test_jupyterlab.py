@@ -93,7 +93,7 @@ def test_lab_opens_at_the_first_notebook_and_runs_it_offline(jupyterlab):
     assert jupyterlab.do("return panel.context.path") == "notebooks/00_start_here.ipynb"
     charts, bars = runs_and_stays_a_pair(jupyterlab, "notebooks/00_start_here.ipynb")
     assert charts > 0
-    assert bars == {"distilbert-mlm: gaps", "smollm2-135m-instruct: gaps"}
+    assert bars == {"smollm2-135m-instruct: gaps"}
     assert jupyterlab.browser.outside() == []
 
 
