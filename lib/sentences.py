@@ -133,10 +133,10 @@ def judged(good: TokenScores, bad: TokenScores, reduction: Reduction) -> tuple:
     """The values of ``JUDGEMENT`` for one pair."""
     unknown = [unknown_words(scores) for scores in (good, bad)]
     reason = good.reason or bad.reason
+    if not reason and unknown[0] != unknown[1]:  # two unknown words are one piece, and not the same word
+        reason = "unknown"
     if not reason and good.pieces == bad.pieces:
         reason = "identical"
-    if not reason and unknown[0] != unknown[1]:
-        reason = "unknown"
     values = [reduce(scores, reduction, "leave_out") for scores in (good, bad)]
     tokens = [int(np.isfinite(scores.log_probabilities).sum()) for scores in (good, bad)]
     margin = values[0] - values[1]
@@ -174,10 +174,14 @@ def words(token_scores: TokenScores, critical: tuple[int, int] | None = None) ->
     region ``critical``, (start, end) characters of the sentence).
     """
     sentence, rows = token_scores.sentence, []
+    matches = list(re.finditer(r"\S+", sentence)) if token_scores.pieces else []
+    # A piece belongs to the word that its end lies in; white space alone to the word behind it, at the end to the last one.
+    ends = [match.end() for match in matches]
+    word_of = np.searchsorted(ends, [end for _, end in token_scores.spans]).clip(max=len(ends) - 1)
     start, stop = critical or (0, 0)
-    for position, match in enumerate(re.finditer(r"\S+", sentence) if token_scores.pieces else ()):
-        inside = [i for i, (_, end) in enumerate(token_scores.spans) if match.start() < end <= match.end()]
-        total = token_scores.log_probabilities[inside].sum() if inside else np.nan
+    for position, match in enumerate(matches):
+        inside = np.flatnonzero(word_of == position)
+        total = token_scores.log_probabilities[inside].sum() if len(inside) else np.nan
         marked = match.start() < stop and match.end() > start
         rows.append([sentence, position, match.group(), len(inside), total, -total / np.log(2), marked])
     return pd.DataFrame(rows, columns=["sentence", "position", "word", "pieces", "log_probability", "bits", "critical"])

@@ -354,6 +354,7 @@ def test_case_21_a_bare_space_piece_belongs_to_the_word_behind_it():
     [within] = model.score([sentence], method="within_word_l2r")
     assert within.log_probabilities[[0, 4, 5]] == pytest.approx(scored.log_probabilities[[0, 4, 5]], abs=TOLERANCE)
     assert abs(within.log_probabilities[1] - scored.log_probabilities[1]) > 0.01
+    assert words_of("the walk", [(0, 0), (0, 3), (4, 8)]) == [1, 1, 2]  # a space that a tokenizer puts first
 
 
 WHOLE_WORDS = {"bert-cased": "the keys to cabinet are on table", "bert-uncased": "The keys Are on TABLE the",

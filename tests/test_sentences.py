@@ -149,6 +149,13 @@ def test_case_12_unknown_words_count_only_where_both_sentences_hold_them():
     assert found["tokens_good"].tolist() == [2, 3]
 
 
+def test_two_unknown_words_are_not_the_same_word():
+    """Both are one piece of the vocabulary; what the model says of it is about neither."""
+    model = tiny.model("bert-cased")
+    found = minimal_pairs(model, pairs(("the 日 walks", "the 本 walks"), ("the 日 walks", "the 日 walks")))
+    assert found["reason"].tolist() == ["unknown", "identical"]
+
+
 def test_case_43_pairs_that_differ_in_an_unscored_first_token_are_compared_by_the_rest():
     known = {"Keys are here": [NAN, -1, -2], "Key are here": [NAN, -2, -2]}
     found = minimal_pairs(Told(known, first_unscored=True), pairs(("Keys are here", "Key are here")), "never")
@@ -176,6 +183,15 @@ def test_case_20_a_word_is_the_sum_of_its_pieces():
     assert table["pieces"].tolist() == [1, 3, 2]
     assert table["bits"].tolist() == pytest.approx([1, 3, 4])
     assert table["critical"].tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("bare", [(4, 4), (3, 4)], ids=["trimmed", "whole"])
+def test_case_20_a_space_that_is_a_piece_of_its_own_belongs_to_the_word_behind_it(bare):
+    """Wherever its offsets say it stands; one put first by the tokenizer to the first word, one at the end to the last."""
+    spans = [(0, 0), (0, 3), bare, (4, 5), (5, 6)]
+    table = words(TokenScores("the a ", ["x"] * 5, spans, np.log([1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32])))
+    assert table["word"].tolist() == ["the", "a"] and table["pieces"].tolist() == [2, 3]
+    assert table["bits"].tolist() == pytest.approx([3, 12])
 
 
 def test_words_without_a_score_and_sentences_without_one():

@@ -214,7 +214,7 @@ def words_of(sentence: str, spans: Sequence[tuple[int, int]]) -> list[int]:
             numbers[at] = number
     for at in reversed(range(len(sentence))):
         numbers[at] = numbers[at] or numbers[at + 1]
-    return [numbers[end - 1] for _, end in spans]
+    return [numbers[max(end, 1) - 1] for _, end in spans]  # a space that a tokenizer puts first stands nowhere
 
 
 def inner(word: str) -> tuple[int, int]:
