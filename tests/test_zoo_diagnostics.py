@@ -5,9 +5,7 @@ The files hold words that the tiny vocabularies know beside words that they cut 
 
 import json
 import math
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,7 +19,6 @@ from test_zoo import (
     animal,
     around,
     before,
-    chain,
     distribution,
     pieces_behind,
     plain,
@@ -215,8 +212,8 @@ def sentence_value(model, sentence: str, method: str, reduction: str) -> float:
     return float((np.nansum if reduction == "sum" else np.nanmean)(found))
 
 
-PAIRS = [("The key is here.", "The key are here."), ("The pilots laugh, the guard swims.", "The pilots laughs, the guard swims."),
-         ("Does the souvenir walk?", "Do the souvenir walk?"), ("A 日 walks.", "A 日 walk."),
+PAIRS = [("The key is here.", "The key are here."),
+         ("The pilots laugh, the guard swims.", "The pilots laughs, the guard swims."), ("Does the souvenir walk?", "Do the souvenir walk?"), ("A 日 walks.", "A 日 walk."),
          ("The guard likes keys.", "The guard likes two small keys."), ("The keys " * 30, "The key " * 30)]  # fmt: skip
 
 
