@@ -13,8 +13,8 @@ import json
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from functools import cache as once
 from pathlib import Path
 
@@ -24,8 +24,10 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value BLOB NOT NULL, version TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS versions (version TEXT PRIMARY KEY, opened REAL NOT NULL) WITHOUT ROWID;
 """
+VALUES = "SELECT key, CAST(coalesce(value, '') AS BLOB) FROM scores"  # a damaged value can be of another type
+ROW = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?)"
 DAYS = 30  # after which scores are dropped that belong to code which has not opened the file since
-DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: the schema is not ours
 SCORERS = ("scoring.py", "sentences.py")  # besides the models: what else makes the numbers that are kept
 CHECK = 8  # bytes of checksum before each value: SQLite notices damage to its own structure only
 
@@ -66,7 +68,7 @@ class Store:
                 run("DELETE FROM versions WHERE version = ?", version)
 
     def _recover(self, error: sqlite3.DatabaseError | OSError) -> None:
-        """After damage begin anew, the damaged file kept beside; after anything else go on without keeping."""
+        """After damage go on with the rows that are whole, the damaged file kept beside; else go on without keeping."""
         if self.connection:
             self.connection.close()
         self.connection = None
@@ -75,8 +77,16 @@ class Store:
             try:
                 self.path.replace(damaged)
                 Path(f"{self.path}-journal").unlink(missing_ok=True)
-                print(f"The kept scores in {self.path.name} were damaged; moved to {damaged.name}.", file=sys.stderr)
-                return self._open()
+                self._open()
+                assert self.connection
+                with self.connection:
+                    rows = self.connection.executemany(ROW, rescued(damaged)).rowcount
+                print(
+                    f"The kept scores in {self.path.name} were damaged; moved to {damaged.name}, but for {max(rows, 0)} "
+                    "that are whole.",
+                    file=sys.stderr,
+                )
+                return
             except (sqlite3.DatabaseError, OSError) as another:
                 error, self.connection = another, None
         print(f"Scores are not kept from here on in {self.path} ({error}); scoring goes on.", file=sys.stderr)
@@ -85,16 +95,16 @@ class Store:
         """The values that are kept among those of ``keys``."""
         if not self.connection:
             return {}
+        asked = list(keys)
         try:
-            find = "SELECT value FROM scores WHERE key = ?"
-            found = [(key, self.connection.execute(find, (key,)).fetchone()) for key in keys]
-            kept = {key: row[0] for key, row in found if row}
-            if any(checksum(value[CHECK:]) != value[:CHECK] for value in kept.values()):
+            found = [(key, self.connection.execute(f"{VALUES} WHERE key = ?", (key,)).fetchone()) for key in asked]
+            kept = {key: row[1] for key, row in found if row}
+            if not all(map(is_whole, kept.values())):
                 raise damage("a value does not have its checksum")
-            return {key: value[CHECK:] for key, value in kept.items()}
         except sqlite3.DatabaseError as error:
             self._recover(error)
-            return {}
+            return self.get(asked)
+        return {key: value[CHECK:] for key, value in kept.items()}
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Keep values, all of them or, if the process is killed meanwhile, none."""
@@ -103,13 +113,14 @@ class Store:
         try:
             with self.connection:
                 rows = [(key, checksum(value) + value, code_version()) for key, value in values.items()]
-                self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)
+                self.connection.executemany(ROW, rows)
         except sqlite3.DatabaseError as error:
             self._recover(error)
 
     @property
     def megabytes(self) -> float:
-        return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*")) / 1e6
+        """Of the file on disk; 0 where nothing is kept."""
+        return self.path.stat().st_size / 1e6 if self.path.exists() else 0.0
 
 
 def checksum(value: bytes) -> bytes:
@@ -120,6 +131,19 @@ def damage(what: str) -> sqlite3.DatabaseError:
     error = sqlite3.DatabaseError(what)
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     return error
+
+
+def is_whole(value: bytes) -> bool:
+    """Whether a value as it lies in the file has its checksum."""
+    return checksum(value[CHECK:]) == value[:CHECK]
+
+
+def rescued(damaged: Path) -> Iterator[tuple[bytes, bytes, str]]:
+    """The rows of this code that a damaged file still gives whole, as far as SQLite can read on."""
+    with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(damaged)) as connection:
+        for key, value in connection.execute(f"{VALUES} WHERE version = ?", (code_version(),)):
+            if is_whole(value):
+                yield key, value, code_version()
 
 
 def digest(*parts: object) -> bytes:
