@@ -15,8 +15,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from lib import grid, hub, listing, published, results, run
+from lib import hub, listing, published, results, run
 from lib.errors import LitmusError
+from lib.grid.jobs import jobs
+from lib.grid.running import locked, render_failed, run_grid
+from lib.grid.state import stamps
 from lib.paths import DATA, REPORTS, ROOT
 from lib.say import did_you_mean, short, shown, told
 
@@ -252,11 +255,11 @@ def from_models(
         }
         if any("limit" in run.parameters_of(run.notebook_path(name)) for name in notebooks):
             choice["limit"] = 0
-        jobs = grid.jobs(root, **choice)
-        with grid.locked(root) as lock:
-            before = grid.stamps(root, jobs)
-            grid.run_grid(root, jobs, profile, together, choice, lock)
-            grid.render_failed(root, jobs, before)
+        grid = jobs(root, **choice)
+        with locked(root) as lock:
+            before = stamps(root, grid)
+            run_grid(root, grid, profile, together, choice, lock)
+            render_failed(root, grid, before)
     return [_looked_up(value, run.page(reports, model_of(value, given), value.notebook), tolerance) for value in wanted]
 
 

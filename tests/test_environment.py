@@ -91,7 +91,7 @@ def test_conda_adds_nothing_to_the_list():
     )
 
 
-@pytest.mark.parametrize("module", ["lib", "lib.grid", "lib.published", "lib.run", "lib.pairs", "lib.results"])
+@pytest.mark.parametrize("module", ["lib", "lib.grid.__main__", "lib.published", "lib.run", "lib.pairs", "lib.results"])
 def test_commands_do_not_wait_for_heavy_imports(module):
     code = f"import sys, json, {module}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

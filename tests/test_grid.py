@@ -15,8 +15,14 @@ import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
-from lib import grid, published
+from lib import published
 from lib.errors import LitmusError
+from lib.grid.__main__ import main
+from lib.grid.jobs import UNKNOWN_MEMORY, UNKNOWN_MINUTES, jobs, needs
+from lib.grid.marks import code_behind
+from lib.grid.plan import duration, estimate
+from lib.grid.running import locked
+from lib.grid.state import kept, stamps, state
 from lib.paths import NOTEBOOKS, ROOT
 
 HEADER = """\
@@ -110,46 +116,46 @@ def root(tmp_path):
     return make_root(tmp_path / "a root")
 
 
-def pairs(jobs) -> list[tuple[str, str]]:
-    return [(job.model, job.notebook.stem) for job in jobs]
+def pairs(grid) -> list[tuple[str, str]]:
+    return [(job.model, job.notebook.stem) for job in grid]
 
 
 def test_the_grid_is_models_times_notebooks(root):
-    jobs = grid.jobs(root)
-    assert pairs(jobs) == [
+    grid = jobs(root)
+    assert pairs(grid) == [
         ("good", "10_tiny"),
         ("good", "11_other"),
         ("bad/model", "10_tiny"),
         ("bad/model", "11_other"),
     ]
-    assert jobs[0].notebook == Path("notebooks/10_tiny.py")
-    assert jobs[0].out == Path("reports/good/10_tiny")
-    assert jobs[0].megabytes == 100
-    assert all(len(job.out.parts) == 3 for job in jobs)  # a model with a slash is one folder too
+    assert grid[0].notebook == Path("notebooks/10_tiny.py")
+    assert grid[0].out == Path("reports/good/10_tiny")
+    assert grid[0].megabytes == 100
+    assert all(len(job.out.parts) == 3 for job in grid)  # a model with a slash is one folder too
 
 
 def test_models_and_notebooks_are_narrowed(root):
-    jobs = grid.jobs(root, models=["other", "org/new"], notebooks=["11_other"])
-    assert pairs(jobs) == [("other", "11_other"), ("org/new", "11_other")]
-    assert [job.megabytes for job in jobs] == [grid.UNKNOWN_MEMORY] * 2
+    grid = jobs(root, models=["other", "org/new"], notebooks=["11_other"])
+    assert pairs(grid) == [("other", "11_other"), ("org/new", "11_other")]
+    assert [job.megabytes for job in grid] == [UNKNOWN_MEMORY] * 2
 
 
 def test_settings_go_to_the_notebooks_that_have_them(root):
-    first, second = grid.jobs(root, models=["good"], limit=5, settings=["seed=3"])
+    first, second = jobs(root, models=["good"], limit=5, settings=["seed=3"])
     assert first.settings == {"limit": "5"}
     assert second.settings == {"seed": "3"}
-    assert grid.jobs(root, models=["good"], limit=0)[0].settings == {"limit": "0"}
-    assert grid.jobs(root, models=["good"])[0].settings == {}
+    assert jobs(root, models=["good"], limit=0)[0].settings == {"limit": "0"}
+    assert jobs(root, models=["good"])[0].settings == {}
 
 
 def test_the_mark_follows_published_data(root, tmp_path, monkeypatch):
     file = tmp_path / "sets" / published.listed()[0].file
     file.parent.mkdir(parents=True)
-    marks = [grid.jobs(root)[0].mark]
+    marks = [jobs(root)[0].mark]
     monkeypatch.setenv("LITMUS_DATASETS", str(tmp_path / "sets"))
     for content in ("{}", "{ }"):
         file.write_text(content)
-        marks.append(grid.jobs(root)[0].mark)
+        marks.append(jobs(root)[0].mark)
     assert len(set(marks)) == 3
 
 
@@ -171,18 +177,18 @@ def test_the_mark_follows_published_data(root, tmp_path, monkeypatch):
 )
 def test_a_wrong_choice_is_refused(root, choice, said):
     with pytest.raises(LitmusError, match=said):
-        grid.jobs(root, **choice)
+        jobs(root, **choice)
 
 
 def test_an_empty_grid_is_refused(root):
     (root / "data" / "models.csv").write_text(MODELS.replace(",yes,", ",no,"))
     with pytest.raises(LitmusError, match="nothing to run: 0 models"):
-        grid.jobs(root)
+        jobs(root)
 
 
 def test_the_mark_follows_content_and_nothing_else(root):
     def mark(**choice):
-        return grid.jobs(root, models=["good"], notebooks=["10_tiny"], **choice)[0].mark
+        return jobs(root, models=["good"], notebooks=["10_tiny"], **choice)[0].mark
 
     def changed(path, old, new):
         before, text = mark(), (root / path).read_text()
@@ -205,19 +211,20 @@ def test_the_mark_follows_content_and_nothing_else(root):
 
 def test_a_result_is_stale_when_code_behind_its_notebook_changes_and_not_for_other_code():
     """What is imported through others counts, and all families of models; what only runs notebooks does not."""
-    agreement = {path.relative_to(ROOT / "lib").as_posix() for path in grid.code_behind(NOTEBOOKS / "20_agreement.py")}
+    agreement = {path.relative_to(ROOT / "lib").as_posix() for path in code_behind(NOTEBOOKS / "20_agreement.py")}
     assert {"scoring.py", "metrics.py", "stats.py", "charts.py", "models/masked.py", "models/recurrent.py"} <= agreement
-    assert not {"run.py", "grid.py", "page.py", "perturb.py", "cloze_metrics.py"} & agreement
-    assert "perturb.py" in {path.name for path in grid.code_behind(NOTEBOOKS / "30_inference.py")}
+    assert not {"run.py", "perturb.py", "cloze/metrics.py"} & agreement
+    assert not [name for name in agreement if name.startswith(("grid/", "report/"))]
+    assert "perturb.py" in {path.name for path in code_behind(NOTEBOOKS / "30_inference.py")}
 
 
 def test_the_mark_of_a_model_in_a_folder_follows_its_files(root, tmp_path):
     weights = tmp_path / "mine" / "model.safetensors"
     weights.parent.mkdir()
     weights.write_bytes(b"one")
-    before = grid.jobs(root, models=[str(weights.parent)])[0].mark
+    before = jobs(root, models=[str(weights.parent)])[0].mark
     weights.write_bytes(b"longer")
-    assert grid.jobs(root, models=[str(weights.parent)])[0].mark != before
+    assert jobs(root, models=[str(weights.parent)])[0].mark != before
 
 
 def test_the_mark_of_a_model_in_one_file_follows_it(root, tmp_path):
@@ -225,7 +232,7 @@ def test_the_mark_of_a_model_in_one_file_follows_it(root, tmp_path):
     marks = set()
     for content in ("one", "longer"):
         checkpoint.write_text(content)
-        marks.add(grid.jobs(root, models=[str(checkpoint)])[0].mark)
+        marks.add(jobs(root, models=[str(checkpoint)])[0].mark)
     assert len(marks) == 2
 
 
@@ -236,7 +243,7 @@ def test_the_mark_follows_a_listed_models_folder(root, tmp_path):
     marks = set()
     for content in ("one", "longer"):
         weights.write_text(content)
-        marks.add(grid.jobs(root)[0].mark)
+        marks.add(jobs(root)[0].mark)
     assert len(marks) == 2
 
 
@@ -253,7 +260,7 @@ def test_the_mark_follows_the_files_that_parameters_name(root, name, folder):
 
     def mark():
         setting = f'{name}=["{value}"]' if name == "items" else f"{name}={value}"
-        return grid.jobs(root, notebooks=["10_tiny"], settings=[setting])[0].mark
+        return jobs(root, notebooks=["10_tiny"], settings=[setting])[0].mark
 
     marks = [mark()]
     for content in ("a", "b"):
@@ -263,9 +270,9 @@ def test_the_mark_follows_the_files_that_parameters_name(root, name, folder):
     assert len(set(marks)) == 3
     assert mark() == marks[-1]
     source.write_text(source.read_text().replace(default, f'["{value}"]' if name == "items" else f'"{value}"'))
-    by_default = grid.jobs(root)[0].mark
+    by_default = jobs(root)[0].mark
     file.write_text("c")
-    assert grid.jobs(root)[0].mark != by_default
+    assert jobs(root)[0].mark != by_default
 
 
 def test_the_mark_follows_the_data_that_the_parameter_datasets_names(root):
@@ -276,10 +283,10 @@ def test_the_mark_follows_the_data_that_the_parameter_datasets_names(root):
     marks = set()
     for content in ("{}", "{ }"):
         file.write_text(content)
-        marks.add(grid.jobs(root, settings=["datasets=sets"])[0].mark)
+        marks.add(jobs(root, settings=["datasets=sets"])[0].mark)
     assert len(marks) == 2
     with pytest.raises(LitmusError, match="elsewhere, named by the parameter datasets, is not a folder"):
-        grid.jobs(root, settings=["datasets=elsewhere"])
+        jobs(root, settings=["datasets=elsewhere"])
 
 
 # ---- revisions
@@ -291,35 +298,35 @@ def test_each_revision_is_a_model_of_its_own(root):
     for name in ("checkpoint-1", "checkpoint-2"):
         (root / "series" / name).mkdir(parents=True)
     models = ["org/new", "org/new@step1", "org/new@refs/pr/1", "series@checkpoint-1"]
-    jobs = grid.jobs(root, models=models, notebooks=["10_tiny"])
-    assert [job.model for job in jobs] == models
-    folders = [job.out.parent.name for job in jobs]
+    grid = jobs(root, models=models, notebooks=["10_tiny"])
+    assert [job.model for job in grid] == models
+    folders = [job.out.parent.name for job in grid]
     assert folders[:2] == ["org--new", "org--new@step1"]
     assert folders[2].startswith("org--new@pr--1--") and folders[3] == "series@checkpoint-1"
-    assert len({job.mark for job in jobs}) == 4
-    before = jobs[3].mark
+    assert len({job.mark for job in grid}) == 4
+    before = grid[3].mark
     (root / "series" / "checkpoint-1" / "model.safetensors").write_bytes(b"weights")
-    assert grid.jobs(root, models=models, notebooks=["10_tiny"])[3].mark != before
-    (by_setting,) = grid.jobs(root, models=["org/new"], notebooks=["10_tiny"], settings=["revision=step1"])
-    assert by_setting.out == jobs[1].out
+    assert jobs(root, models=models, notebooks=["10_tiny"])[3].mark != before
+    (by_setting,) = jobs(root, models=["org/new"], notebooks=["10_tiny"], settings=["revision=step1"])
+    assert by_setting.out == grid[1].out
 
 
 def test_a_revision_that_cannot_be_meant_is_refused(root):
     with pytest.raises(LitmusError, match="10_tiny has no parameter revision, which good@v2 needs"):
-        grid.jobs(root, models=["good@v2"])
+        jobs(root, models=["good@v2"])
     source = root / "notebooks" / "10_tiny.py"
     source.write_text(source.read_text().replace("limit = 0", 'limit = 0\nrevision = "main"'))
     for word in ("org/new@", "@step1"):
         with pytest.raises(LitmusError, match=f"{word} is not of the form model@revision"):
-            grid.jobs(root, models=[word], notebooks=["10_tiny"])
+            jobs(root, models=[word], notebooks=["10_tiny"])
     with pytest.raises(LitmusError, match="revision of org/new is said twice: by @a and by --set revision="):
-        grid.jobs(root, models=["org/new@a"], notebooks=["10_tiny"], settings=["revision=b"])
+        jobs(root, models=["org/new@a"], notebooks=["10_tiny"], settings=["revision=b"])
 
 
 def test_a_folder_with_an_at_sign_is_a_folder(root, monkeypatch):
     (root / "my@model").mkdir()
     monkeypatch.chdir(root)
-    (job,) = grid.jobs(root, models=["my@model"], notebooks=["10_tiny"])
+    (job,) = jobs(root, models=["my@model"], notebooks=["10_tiny"])
     assert job.out.parent.name.startswith("my-model--")
 
 
@@ -327,25 +334,25 @@ def test_a_folder_with_an_at_sign_is_a_folder(root, monkeypatch):
 
 
 def test_what_a_model_needs_follows_its_size(root, tmp_path):
-    assert grid.needs({"parameters_millions": "135", "memory_megabytes": "1600"}, []) == (1600, 60, 135)
-    assert grid.needs({"parameters_millions": "1558", "memory_megabytes": "9000"}, []) == (9000, 373, 1558)
-    assert grid.needs(None, []) == (grid.UNKNOWN_MEMORY, grid.UNKNOWN_MINUTES, None)
+    assert needs({"parameters_millions": "135", "memory_megabytes": "1600"}, []) == (1600, 60, 135)
+    assert needs({"parameters_millions": "1558", "memory_megabytes": "9000"}, []) == (9000, 373, 1558)
+    assert needs(None, []) == (UNKNOWN_MEMORY, UNKNOWN_MINUTES, None)
     on_disk = [("config.json", 900, 0), ("model.safetensors", 400_000_000, 0)]
-    assert grid.needs(None, on_disk) == (2000, 52, 100)
+    assert needs(None, on_disk) == (2000, 52, 100)
     (tmp_path / "model.safetensors").write_bytes(bytes(4_000_000))
-    assert grid.jobs(root, models=[str(tmp_path)])[0].millions == 1
+    assert jobs(root, models=[str(tmp_path)])[0].millions == 1
 
 
 def test_an_estimate_says_from_what_it_comes(root):
-    job = grid.jobs(root, models=["good"], notebooks=["10_tiny"])[0]._replace(millions=300)
+    job = jobs(root, models=["good"], notebooks=["10_tiny"])[0]._replace(millions=300)
     mine, other, third = ("good", "10_tiny"), ("other", "10_tiny"), ("third", "10_tiny")
     sizes = {"other": 100.0, "third": 300.0}
-    assert grid.estimate(job, {mine: 70.0, other: 30.0}, sizes) == (70, "its last run")
+    assert estimate(job, {mine: 70.0, other: 30.0}, sizes) == (70, "its last run")
     # 30 s for 100 millions, of which 20 to start: 20 + 3 x 10; and 90 s as they are.
-    assert grid.estimate(job, {other: 30.0}, sizes) == (50, "other models, by size")
-    assert grid.estimate(job, {other: 30.0, third: 90.0}, sizes).seconds == 70
-    assert grid.estimate(job, {("other", "11_other"): 30.0}, sizes) == (230, "its size alone")
-    assert grid.estimate(job._replace(millions=None), {other: 30.0}, sizes) == (None, "size not known")
+    assert estimate(job, {other: 30.0}, sizes) == (50, "other models, by size")
+    assert estimate(job, {other: 30.0, third: 90.0}, sizes).seconds == 70
+    assert estimate(job, {("other", "11_other"): 30.0}, sizes) == (230, "its size alone")
+    assert estimate(job._replace(millions=None), {other: 30.0}, sizes) == (None, "size not known")
 
 
 def test_a_dry_run_says_what_would_run_and_roughly_how_long(root):
@@ -362,7 +369,7 @@ def test_a_dry_run_says_what_would_run_and_roughly_how_long(root):
         "An estimate, from: its last run 1, other models, by size 1, size not known 1. "
         "Other settings or another machine take other times.",
     ]
-    assert [grid.duration(seconds) for seconds in (0.2, 89, 90, 5399, 9000)] == [
+    assert [duration(seconds) for seconds in (0.2, 89, 90, 5399, 9000)] == [
         "1 s",
         "89 s",
         "2 min",
@@ -404,7 +411,7 @@ def test_a_list_of_models_that_is_no_table_is_refused(root, content, said):
 
 def test_a_list_of_models_may_begin_with_a_mark_of_its_encoding(root):
     (root / "data" / "models.csv").write_text(MODELS, encoding="utf-8-sig")
-    assert grid.jobs(root)[0].model == "good"
+    assert jobs(root)[0].model == "good"
 
 
 # ---- the grid itself
@@ -445,7 +452,7 @@ def test_a_failing_model_hides_nothing(tried):
     assert 'failed at `assert model != "bad/model"' in said.stderr
     assert "AssertionError: there is no model bad/model" in said.stderr
 
-    good, bad = root / "reports" / "good", grid.jobs(root)[2].out.parent
+    good, bad = root / "reports" / "good", jobs(root)[2].out.parent
     assert {path.name for path in good.iterdir()} == {
         "10_tiny.csv",
         "10_tiny.html",
@@ -495,14 +502,14 @@ def test_a_changed_sentence_runs_that_notebook_again(tried):
 
 def test_a_result_made_by_hand_with_other_settings_is_not_taken_for_the_grids(tried):
     root, _ = tried
-    (job,) = grid.jobs(root, models=["good"], notebooks=["10_tiny"])
+    (job,) = jobs(root, models=["good"], notebooks=["10_tiny"])
     words = ["notebooks/10_tiny.py", "--model", "good", "--reports", "reports"]
     assert subprocess.run([sys.executable, "-m", "lib.run", *words, "--mark", job.mark], cwd=root).returncode == 0
-    assert grid.kept(root, job)
-    assert grid.state(root, job) == "no page"
-    assert not grid.kept(root, grid.jobs(root, models=["good"], notebooks=["10_tiny"], limit=3)[0])
+    assert kept(root, job)
+    assert state(root, job) == "no page"
+    assert not kept(root, jobs(root, models=["good"], notebooks=["10_tiny"], limit=3)[0])
     assert subprocess.run([sys.executable, "-m", "lib.run", *words, "--set", "limit=3"], cwd=root).returncode == 0
-    assert not grid.kept(root, job)
+    assert not kept(root, job)
     dry = call_here(root, "--models", "good", "--dry-run")
     assert dry.stdout.startswith("to run   good  10_tiny")
 
@@ -510,7 +517,7 @@ def test_a_result_made_by_hand_with_other_settings_is_not_taken_for_the_grids(tr
 def call_here(root, *words) -> Result:
     """As ``call``, in this process: for what ends before snakemake starts."""
     app = typer.Typer()
-    app.command()(grid.main)
+    app.command()(main)
     return CliRunner().invoke(app, ["--root", str(root), "--notebooks", "10_tiny", *words])
 
 
@@ -545,7 +552,7 @@ def test_wrong_usage_and_a_second_grid_are_told(root, monkeypatch):
     assert "there is no profile moon" in call_here(root, "--profile", "moon").stderr
     monkeypatch.setenv("PATH", "/nowhere")
     assert "there is no sbatch" in call_here(root, "--profile", "slurm").stderr
-    with grid.locked(root):
+    with locked(root):
         said = call_here(root)
     assert said.exit_code == 2
     assert "another grid is running" in said.stderr
@@ -612,26 +619,26 @@ def test_a_snakemake_that_cannot_start_says_why(root, tmp_path):
     assert "error: snakemake ended before any notebook ran: " in said.stderr
     assert "touch-nothing" in said.stderr.splitlines()[-1]
     assert "failed" not in said.stdout
-    (job,) = grid.jobs(root, models=["good"], notebooks=["10_tiny"])
-    assert grid.state(root, job) == "failed"
-    assert grid.state(root, job, grid.stamps(root, [job])) == "not run"
+    (job,) = jobs(root, models=["good"], notebooks=["10_tiny"])
+    assert state(root, job) == "failed"
+    assert state(root, job, stamps(root, [job])) == "not run"
 
 
 def test_the_lock_is_held_as_long_as_snakemake_runs(root):
     """Killing the grid alone leaves snakemake at work, and no second one may start beside it."""
-    with grid.locked(root) as lock:
+    with locked(root) as lock:
         process = subprocess.Popen(["sleep", "60"], pass_fds=[lock])
-    with pytest.raises(LitmusError, match="another grid is running"), grid.locked(root):
+    with pytest.raises(LitmusError, match="another grid is running"), locked(root):
         pass
     process.kill()
     process.wait()
-    with grid.locked(root):
+    with locked(root):
         pass
 
 
 def test_the_slurm_profile_can_be_planned(root):
-    profile = grid.ROOT / "reports" / "profiles" / "slurm"
-    words = ["--snakefile", str(grid.ROOT / "reports" / "Snakefile"), "--directory", str(root), "--dry-run"]
+    profile = ROOT / "reports" / "profiles" / "slurm"
+    words = ["--snakefile", str(ROOT / "reports" / "Snakefile"), "--directory", str(root), "--dry-run"]
     words += ["--workflow-profile", str(profile), "--config", "models=[good]", "notebooks=[10_tiny]", "limit=5"]
     planned = subprocess.run([sys.executable, "-m", "snakemake", *words], capture_output=True, text=True, cwd=root)
     assert planned.returncode == 0, planned.stderr

@@ -12,7 +12,8 @@ import slurm
 import yaml
 from test_grid import TINY, make_root
 
-from lib import grid
+from lib.grid.cluster import reasons
+from lib.grid.running import INDEX
 from lib.paths import ROOT
 
 MODELS = """\
@@ -36,7 +37,7 @@ def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm")
     root = make_root(folder / "root")
     (root / "data" / "models.csv").write_text(MODELS)
-    (root / "notebooks" / f"{grid.INDEX}.py").unlink()
+    (root / "notebooks" / f"{INDEX}.py").unlink()
     source = root / "notebooks" / "10_tiny.py"
     assert TINY in source.read_text()
     source.write_text(source.read_text().replace('assert model != "bad', SLOW + 'assert model != "bad'))
@@ -99,7 +100,7 @@ def test_one_failure_and_one_over_its_time_hide_nothing(cluster, done):
         "done     good  10_tiny",
         "failed   bad/model  10_tiny",
         "not run  slow  10_tiny: SLURM ended it (TIMEOUT) at its time limit; ask for more by runtime in the profile",
-        f"no index: it could not be made by {grid.INDEX}",
+        f"no index: it could not be made by {INDEX}",
     ]
     assert (root / "reports" / "good" / "10_tiny.html").exists()
     assert "there is no model bad/model" in (root / "reports" / "bad--model" / "10_tiny.FAILED.html").read_text()
@@ -147,8 +148,8 @@ Error in rule execute:
 
 
 def test_reasons_are_read_in_the_log_of_snakemake():
-    assert grid.cluster_reasons("nothing of the kind") == {}
-    assert grid.cluster_reasons(LOG) == {
+    assert reasons("nothing of the kind") == {}
+    assert reasons(LOG) == {
         "reports/a/10_tiny": "SLURM ended it (OUT_OF_MEMORY) for want of memory; ask for more by mem_mb in the profile, or in "
         "data/models.csv",
         "reports/b c/10_tiny": "SLURM ended it (DEADLINE) and its log says why: /logs/rule_execute/b/3.log",

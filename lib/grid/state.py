@@ -1,0 +1,47 @@
+"""What a grid has: which results are there, which are kept, and what became of each job."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lib.grid.jobs import Job
+
+
+def kept(root: Path, job: Job) -> bool:
+    """True when there is a result, and it was made from what the grid would make it from now."""
+    mark = _metadata(root, job).get("litmus", {}).get("mark")
+    return beside(root, job, ".json").exists() and mark == job.mark
+
+
+def state(root: Path, job: Job, old: Mapping[Path, int] | None = None) -> str:
+    """In a word: done, failed, not run, or no page where only the page is missing.
+
+    ``old``: stamps from before the grid ran. A notebook of that time was not run by this call: it counts where it is
+    kept, and neither its failure nor its stale result does.
+    """
+    untouched = bool((old or {}).items() & stamps(root, [job]).items())
+    if beside(root, job, ".json").exists() and (not untouched or kept(root, job)):
+        return "done" if beside(root, job, ".html").exists() else "no page"
+    if untouched:
+        return "not run"
+    return "failed" if _metadata(root, job).get("papermill", {}).get("exception") else "not run"
+
+
+def stamps(root: Path, grid: list[Job], suffix: str = ".ipynb") -> dict[Path, int]:
+    """Times of change of the executed notebooks (or pages: ``.html``) that are there."""
+    paths = [beside(root, job, suffix) for job in grid]
+    return {path: path.stat().st_mtime_ns for path in paths if path.exists()}
+
+
+def _metadata(root: Path, job: Job) -> dict[str, Any]:
+    """Metadata of a job's executed notebook; none where it is missing or broken."""
+    try:
+        return json.loads(beside(root, job, ".ipynb").read_text(encoding="utf-8"))["metadata"]
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def beside(root: Path, job: Job, suffix: str) -> Path:
+    """One of a job's files."""
+    return root / job.out.parent / f"{job.out.name}{suffix}"
