@@ -75,10 +75,11 @@ def _read(path: Path) -> dict[str, Any]:
         settings = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise LitmusError(f"{path} cannot be read ({error}).") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that is none
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise LitmusError(f"{where}: not valid YAML ({getattr(error, 'problem', error)}).") from error
+        why = getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        raise LitmusError(f"{where}: not valid YAML ({why}).") from error
     if not isinstance(settings, dict):
         raise LitmusError(f"{path} is not an experiment file, which has the keys {', '.join(PUBLISHED_KEYS)}.")
     return settings

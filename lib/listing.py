@@ -54,9 +54,9 @@ def _problem(row: Mapping[Any, Any], above: Mapping[str, Any]) -> str:
         return f"{shown(name)} is there twice; keep one row of it"
     if row["grid"] not in ("yes", "no"):
         return f"grid is yes or no, not {shown(repr(row['grid']))}"
-    if row["memory_megabytes"] and not row["memory_megabytes"].isdecimal():
+    if row["memory_megabytes"] and not re.fullmatch(r"\d{1,9}", row["memory_megabytes"]):
         return f"memory_megabytes is a whole number or empty, not {shown(repr(row['memory_megabytes']))}"
-    if row["parameters_millions"] and not re.fullmatch(r"\d+(\.\d+)?", row["parameters_millions"]):
+    if row["parameters_millions"] and not re.fullmatch(r"\d{1,9}(\.\d+)?", row["parameters_millions"]):
         return f"parameters_millions is a number or empty, not {shown(repr(row['parameters_millions']))}"
     return ""
 

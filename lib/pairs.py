@@ -22,17 +22,39 @@ WITHOUT_PARAMETERS = {"solutions", "exercises"}
 """Folders whose notebooks nobody runs with parameters."""
 
 
+def read(source: Path) -> nbformat.NotebookNode:
+    """The notebook that a ``.py`` holds, as jupytext reads it. Raises LitmusError where it cannot."""
+    text = _text(source)
+    try:
+        return jupytext.reads(text, fmt="py:percent")
+    except Exception as error:  # the header is YAML, a cell's options are JSON, and jupytext trusts both
+        why = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise LitmusError(
+            f"{_name(source)} cannot be read as a notebook ({why}): compare its header and the options of its cells with "
+            "notebooks/_template.py."
+        ) from error
+
+
+def _text(source: Path) -> str:
+    try:
+        return source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
+        raise LitmusError(
+            f"{_name(source)} cannot be read as a notebook ({why}): give a text file in UTF-8."
+        ) from error
+
+
 def notebook_of(source: Path) -> nbformat.NotebookNode:
     """The notebook that belongs to a ``.py``: its cells, no outputs, ids that follow from the cells.
 
-    Raises LitmusError where the header names no kernel or no format, where a merge conflict was left in the file, and
-    where not exactly one cell is tagged ``parameters``.
+    Raises LitmusError where the file cannot be read, where its header names no kernel or no format, where a merge conflict
+    was left in it, and where not exactly one cell is tagged ``parameters``.
     """
-    text = source.read_text(encoding="utf-8")
-    conflict = _conflict(text)
+    conflict = _conflict(_text(source))
     if conflict:
         raise LitmusError(f"{_name(source)}:{conflict} holds the mark of a merge conflict: settle it there first.")
-    notebook = jupytext.reads(text, fmt="py:percent")
+    notebook = read(source)
     representation = notebook.metadata.get("jupytext", {}).pop("text_representation", {})
     if (
         representation.get("format_name") != "percent"

@@ -34,6 +34,11 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 WRITTEN = (".json", ".parquet", ".csv")  # results that a notebook writes
 RESULTS = (*WRITTEN, ".html", ".FAILED.html")  # what may lie beside an executed notebook
 TIMEOUT = 3600  # seconds a cell may take
+TOO_MUCH = (
+    ValueError,
+    MemoryError,
+    RecursionError,
+)  # of Python on text that it cannot parse: null bytes, a thousand brackets
 
 
 # ---- the notebook and its parameters
@@ -64,13 +69,10 @@ def parameters_of(notebook: str | Path) -> dict[str, Any]:
     Raises LitmusError when there is no such cell or more than one, or when a line of it is anything but
     ``name = literal`` with text, a number, True, False or a list.
     """
-    import jupytext
+    from lib.pairs import read
 
     path = Path(notebook)
-    try:
-        cells = jupytext.read(path, fmt="py:percent").cells
-    except (OSError, UnicodeDecodeError) as error:
-        raise LitmusError(f"{path} cannot be read as a notebook ({error}).") from error
+    cells = read(path).cells
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     if len(tagged) != 1:
         raise LitmusError(f"{path} has {len(tagged)} cells tagged parameters; a notebook has exactly one.")
@@ -78,7 +80,11 @@ def parameters_of(notebook: str | Path) -> dict[str, Any]:
         statements = ast.parse(tagged[0].source).body
     except SyntaxError as error:
         raise LitmusError(
-            f"{path}: the cell tagged parameters is not Python: {error.msg} in `{(error.text or '').strip()}`."
+            f"{path}: the cell tagged parameters is not Python: {error.msg} in `{shown((error.text or '').strip())}`."
+        ) from error
+    except TOO_MUCH as error:
+        raise LitmusError(
+            f"{path}: the cell tagged parameters is nothing that Python can read; simplify it."
         ) from error
     return dict(_assignment(statement, path) for statement in statements)
 
@@ -89,7 +95,7 @@ def _assignment(statement: ast.stmt, path: Path) -> tuple[str, Any]:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             try:
                 literal = ast.literal_eval(value)
-            except ValueError:
+            except (TypeError, *TOO_MUCH):  # TypeError: a dictionary whose key is a list
                 literal = None
             if isinstance(literal, str | bool | int | float | list):
                 return name, literal
@@ -121,7 +127,7 @@ def _typed(name: str, value: Any, default: Any) -> Any:
     if isinstance(value, str):
         try:
             value = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
-        except (ValueError, TypeError, SyntaxError) as error:
+        except (TypeError, SyntaxError, *TOO_MUCH) as error:
             raise LitmusError(f"parameter {name} {_wants(default)}, and {shown(value)} is not.") from error
     if isinstance(default, float) and type(value) is int:
         value = float(value)

@@ -122,7 +122,7 @@ def read(folder: str | Path, name: str = "") -> Recorded:
     ranked: dict[str, dict[int, tuple[str, float]]] = {}
     path = folder / PREDICTIONS
     for line, cells in _rows(path, ("context", "rank", "piece", "log_probability")) if path.exists() else []:
-        if not cells["rank"].isdecimal() or cells["rank"] == "0":
+        if not re.fullmatch(r"[1-9]\d{,8}", cells["rank"]):
             raise LitmusError(f"{path}, line {line}: the rank '{cells['rank']}' is no whole number from 1 on.")
         prediction = cells["piece"], _log_probability(path, line, cells["log_probability"])
         of_context = ranked.setdefault(cells["context"].rstrip(), {})

@@ -218,20 +218,22 @@ def read_rows(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[
         raise LitmusError(f"{path}: this file is not UTF-8; save it again as CSV UTF-8.") from None
     except OSError as error:
         raise LitmusError(f"{path} cannot be read ({error.strerror}); name a file.") from None
-    reader = csv.reader(text.splitlines(), delimiter=delimiter)
-    header = next(reader, [])
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        (_, header), *lines = [(reader.line_num, cells) for cells in reader] or [(1, [])]
+    except csv.Error as error:
+        raise LitmusError(f"{path}, line {reader.line_num}: this is no row of a table ({error}); mend it.") from None
     if header != list(columns):
         raise LitmusError(f"{path}, line 1: the columns are {','.join(header)}; they must be {','.join(columns)}.")
     rows = []
-    for cells in reader:
+    for line, cells in lines:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(columns):
             raise LitmusError(
-                f"{path}, line {reader.line_num}: {len(cells)} values for {len(columns)} columns; "
-                "quote a value with a comma."
+                f"{path}, line {line}: {len(cells)} values for {len(columns)} columns; quote a value with a comma."
             )
-        rows.append((reader.line_num, dict(zip(columns, (" ".join(cell.split()) for cell in cells), strict=True))))
+        rows.append((line, dict(zip(columns, (" ".join(cell.split()) for cell in cells), strict=True))))
     if not rows:
         raise LitmusError(f"{path}: this table has no rows; add at least one.")
     return rows

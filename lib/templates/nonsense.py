@@ -248,7 +248,7 @@ def read_counts(path: Path) -> dict[str, int]:
     """
     counts = {}
     for line, row in read_rows(path, ("form", "count")):
-        if not row["count"].isdecimal():
+        if not re.fullmatch(r"\d{1,15}", row["count"]):
             raise LitmusError(f"{path}, line {line}: the count is {row['count']!r}; give a whole number.")
         counts[row["form"]] = int(row["count"])
     return counts
