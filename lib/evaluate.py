@@ -23,7 +23,7 @@ import typer
 from lib import formats
 from lib.errors import LitmusError
 from lib.paths import DATA
-from lib.say import did_you_mean, shown
+from lib.say import did_you_mean, shown, told
 
 Mode = Literal["target-word", "masked-target", "whole-sentence"]
 MODES = get_args(Mode)
@@ -340,7 +340,7 @@ def main(
     A row begins with correct (1 or 0; empty where a pair cannot be scored, see reason), the pattern, both forms or sentences,
     and both log-probabilities (natural log). It ends with the choices that the numbers depend on.
     """
-    try:
+    with told():
         pairs = sampled(formats.read(data), limit, seed)
         names = list(dict.fromkeys(name.strip() for name in by.split(",")))
         summary(recorded(pairs, "line"), names)  # a wrong name is told before the model runs
@@ -374,9 +374,6 @@ def main(
             table = rows_of(judged) if words is None else words
             judge = f"{lm.name} ({lm.revision}), {lm.family}, {found_mode}, {lm.identity['dtype']} on {lm.device}"
         _put(plain(table), out)
-    except LitmusError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
     _tell(judged, names, f"{data.name}: {judge}")
 
 

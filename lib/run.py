@@ -26,7 +26,7 @@ from lib import listing
 from lib.errors import LitmusError
 from lib.experiments import config_files, experiments_of
 from lib.paths import NOTEBOOKS, REPORTS
-from lib.say import did_you_mean, short, shown
+from lib.say import did_you_mean, is_of_disk, is_of_memory, of_disk, of_memory, short, shown
 
 # jsonschema, which nbformat needs, would build a parser of web addresses at import; that takes more than a second.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -216,7 +216,8 @@ def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout
     try:
         problem, where = _run_in_scratch(path, parameters, out, timeout, mark, environment)
     except (KeyboardInterrupt, OSError) as error:
-        _remove(path for path, stamp in _stamps(out).items() if before.get(path) != stamp)  # half of a result
+        with suppress(OSError):  # the place may be read-only by now
+            _remove(path for path, stamp in _stamps(out).items() if before.get(path) != stamp)  # half of a result
         if isinstance(error, KeyboardInterrupt):
             raise
         sys.stderr.write(
@@ -272,7 +273,12 @@ def _papermill(notebook: Any, executed: Path, parameters: dict[str, Any], timeou
         )
     except papermill.PapermillExecutionError as error:
         sentence = _first_line(error.evalue)
-        return sentence if error.ename == "LitmusError" else f"{error.ename}: {sentence}"
+        said = ": ".join(filter(None, (error.ename, sentence)))
+        if error.ename == "LitmusError":
+            return sentence
+        if is_of_memory(error.ename, error.evalue):
+            return of_memory(said)
+        return of_disk(said) if error.ename == "OSError" and is_of_disk(error.evalue) else said
     except CellTimeoutError:
         return f"the cell took longer than the limit of {timeout} s (--timeout raises it)"
     except DeadKernelError:

@@ -26,9 +26,38 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def first_sentence(error: BaseException) -> str:
+    """The first sentence of an error's text, cut to a readable length and without its full stop."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].split(". ")[0][:200].rstrip(" .:")
+
+
+def is_of_memory(kind: str, text: str) -> bool:
+    """Whether an error of that name and text says that memory ran out: Python's, NumPy's, torch's, or the system's."""
+    of_others = ("out of memory", "allocate memory", "bad_alloc")
+    return "MemoryError" in kind or any(words in text for words in of_others)
+
+
+def is_of_disk(text: str) -> bool:
+    """Whether an error's text says that the disk takes no more."""
+    return any(words in text for words in ("No space left", "File too large", "quota exceeded"))
+
+
+def of_memory(what: str) -> str:
+    """That the memory ran out, as a sentence with what to do; ``what``: how the error said it."""
+    return f"the memory of this machine is too small ({what}); close other programs, or choose a smaller model"
+
+
+def of_disk(what: str) -> str:
+    """That the disk takes no more, as a sentence with what to do; ``what``: how the error said it."""
+    return f"the disk takes no more ({what}); make room, or name another place"
+
+
 def of_system(error: OSError) -> str:
     """What the system refused, as a sentence: which file, why, and what to do."""
     why = (error.strerror or str(error) or type(error).__name__).splitlines()[0]
+    if is_of_disk(why):
+        return f"{of_disk(why)}."
     if error.filename is None:
         return f"the system refused something ({why}); try again, or in another place."
     return f"{shown(str(error.filename))} cannot be used here ({why}); name another place, or mend this one."
@@ -41,7 +70,11 @@ def told() -> Iterator[None]:
 
     try:
         yield
-    except (LitmusError, OSError) as error:
+    except (LitmusError, OSError, MemoryError, RuntimeError) as error:
         sentence = of_system(error) if isinstance(error, OSError) else str(error)
+        if not isinstance(error, LitmusError) and is_of_memory(type(error).__name__, str(error)):
+            sentence = f"{of_memory(first_sentence(error))}."
+        elif isinstance(error, RuntimeError):
+            raise
         typer.echo(f"error: {sentence}", err=True)
         raise typer.Exit(2) from error

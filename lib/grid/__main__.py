@@ -18,6 +18,7 @@ from lib.grid.plan import plan, summary
 from lib.grid.running import INDEX, build_index, locked, render_failed, run_grid
 from lib.grid.state import stamps, state
 from lib.paths import ROOT
+from lib.run import TIMEOUT
 from lib.say import did_you_mean, short, shown
 
 
@@ -50,6 +51,7 @@ def main(
     ] = None,
     profile: Annotated[str, typer.Option(help="default (this machine), slurm, or a folder of your own")] = "default",
     jobs_: Annotated[int, typer.Option("--jobs", min=1, help="notebooks at a time on this machine")] = 2,
+    timeout: Annotated[int, typer.Option(min=1, help="seconds a cell may take")] = TIMEOUT,
     reports: Annotated[Path | None, typer.Option(help="folder of the results")] = None,
     root: Annotated[Path, typer.Option(help="folder that holds notebooks/ and data/models.csv")] = ROOT,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would run")] = False,
@@ -80,7 +82,7 @@ def main(
             raise typer.Exit(0)
         with locked(root) as lock:
             old, old_pages = stamps(root, grid), stamps(root, grid, ".html")
-            code = run_grid(root, grid, profile, jobs_, choice, lock)
+            code = run_grid(root, grid, profile, jobs_, choice | {"timeout": timeout}, lock)
             render_failed(root, grid, old)
             index = build_index(root, reports)
     except LitmusError as error:
@@ -95,7 +97,8 @@ def main(
     pages = len(set(stamps(root, grid, ".html").items()) - set(old_pages.items()))
     print(summary(root, grid, old, pages, {} if profile == "default" else reasons(last_log(root))))
     if code and not any(state(root, job, old) == "failed" for job in grid):
-        sys.stderr.write(f"error: snakemake ended with {code}; its log is in {short(root / '.snakemake' / 'log')}.\n")
+        log = short(root / ".snakemake" / "log")
+        sys.stderr.write(f"error: not all is done, for reasons that stand above, or in the last log in {log}.\n")
     page = reports / "index.html"
     print(f"the index: {short(page)}" if page.exists() else f"no index: it could not be made by {INDEX}")
     raise typer.Exit(1 if code or index else 0)

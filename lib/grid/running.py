@@ -41,9 +41,10 @@ def locked(root: Path) -> Iterator[int]:
 def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: Mapping[str, Any], lock: int) -> int:
     """Run what is missing or stale of ``grid`` with snakemake; returns its exit code.
 
-    ``choice``: the arguments of ``jobs`` that gave the grid; they go through a file, because snakemake reads words of
-    its command line in a way of its own. ``lock`` stays open in snakemake. Raises LitmusError for a profile that does
-    not exist, a place that cannot be written, and when snakemake ends before any job.
+    ``choice``: the arguments of ``jobs`` that gave the grid, and the ``timeout`` of a cell in seconds where it is not
+    that of ``lib.run``; they go through a file, because snakemake reads words of its command line in a way of its own.
+    ``lock`` stays open in snakemake. Raises LitmusError for a profile that does not exist, a place that cannot be
+    written, and when snakemake ends before any job.
     """
     stale = [str(job.out) + ".json" for job in grid if beside(root, job, ".json").exists() and not kept(root, job)]
     folder = Path(profile) if Path(profile).is_dir() else ROOT / "reports" / "profiles" / profile

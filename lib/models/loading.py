@@ -16,7 +16,7 @@ from lib.models.causal import CausalModel
 from lib.models.hushed import hushed
 from lib.models.masked import MaskedModel
 from lib.models.recurrent import RecurrentModel, StartState, check_start_state
-from lib.say import did_you_mean
+from lib.say import did_you_mean, first_sentence, is_of_memory, of_memory
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 DAMAGED = "a file of it is damaged, so get it again"
@@ -250,6 +250,8 @@ def _told(name: str, action: Callable[[], Any], reading: str = "") -> Any:
         return action()
     except Exception as error:
         why, advice = first_sentence(error), _advice(error)
+        if is_of_memory(type(error).__name__, str(error)):
+            raise LitmusError(f"{name} could not be loaded: {of_memory(why)}, or one of a smaller dtype.") from error
         if reading and isinstance(error, (LookupError, TypeError, AttributeError)):
             why, advice = f"something is missing or wrong in its {reading}: {why}", DAMAGED
         raise LitmusError(f"{name} could not be loaded ({why}); {advice}.") from error
@@ -264,9 +266,3 @@ def _advice(error: Exception) -> str:
     if made_of_bytes or isinstance(error, json.JSONDecodeError):
         return DAMAGED
     return "check the name, the folder's files, or the network"
-
-
-def first_sentence(error: BaseException) -> str:
-    """The first sentence of an error's text, cut to a readable length and without its full stop."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].split(". ")[0][:200].rstrip(" .:")
