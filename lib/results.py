@@ -28,7 +28,7 @@ from lib import listing
 from lib.errors import LitmusError
 from lib.paths import ROOT
 
-STARTED = time.time()  # notebooks import this module in their first code cell
+STARTED = time.monotonic()  # notebooks import this in their first code cell; a clock that is set back changes nothing
 HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pandas", "scipy", "altair")
 
@@ -91,11 +91,18 @@ def write(
 def read(path: Path) -> dict[str, Any]:
     """The JSON of one result. Raises LitmusError when the file is no such thing."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = whole_json(path)
     except (OSError, ValueError, RecursionError) as error:
         raise LitmusError(f"{path} cannot be read as a result ({error}); run its notebook again.") from None
     if not isinstance(found, dict) or not {"notebook", "model", "headline", "summary"} <= set(found):
         raise LitmusError(f"{path} is not a result that a notebook wrote; keep other files out of the reports.")
+    return found
+
+
+def whole_json(path: Path) -> Any:
+    """What a JSON file holds. Raises OSError, ValueError (also for half of a character) or RecursionError."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    json.dumps(found, ensure_ascii=False).encode()  # an escape can make what no table and no page takes
     return found
 
 
@@ -131,7 +138,7 @@ def provenance(notebook: str, names: Mapping[str, Any], model: Any = None, store
     parameters = {key: names[key] for key in parameters_of(notebook_path(notebook)) if key in names}
     found: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.time() - STARTED, 1),
+        "seconds": round(time.monotonic() - STARTED, 1),
         **git_state(),
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in PACKAGES},

@@ -1,8 +1,8 @@
 """Every result there is under ``reports``: one row each, done, failed or damaged, and the models in their order."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ import pandas as pd
 from lib import listing
 from lib.errors import LitmusError
 from lib.paths import NOTEBOOKS
-from lib.results import read
+from lib.results import read, whole_json
 from lib.run import parameters_of
 
 COLUMNS = ["label", "model", "revision", "notebook", "title", "state", "reason", "page", "metric", "value", "low", "high",
            "n", "coverage", "data", "sample", "family", "seconds", "date", "items", "record"]  # fmt: skip
 NUMBERS = ["value", "low", "high", "n", "coverage", "seconds"]
+NO_RESULTS = "it left no results"
 LONG = 40  # characters of a model's name that a heading of a table holds
 
 
@@ -69,25 +70,29 @@ def _parts(record: dict[str, Any]) -> tuple[dict, dict, dict]:
     """Headline, data and provenance of a result. Raises TypeError where a part of it has another form than results have."""
     parts = [record["headline"], record["data"], record["provenance"], *record["summary"]]
     parts += [record["data"].get("sha256", {}), record.setdefault("choices", {})]
-    if not all(isinstance(part, dict) for part in parts) or not isinstance(record["model"], str):
+    texts = [
+        *(record[key] for key in ("model", "revision", "family")),
+        *(record["data"][key] for key in ("name", "sample")),
+    ]
+    if not all(isinstance(part, dict) for part in parts) or not all(isinstance(text, str) for text in texts):
         raise TypeError
     return record["headline"], record["data"], record["provenance"]
 
 
 def _failed(executed: Path, reports: Path) -> dict[str, Any]:
     """An executed notebook that left no results."""
-    try:
-        notebook = json.loads(executed.read_text(encoding="utf-8"))
+    model, revision, reason = executed.parent.name, listing.MAIN, NO_RESULTS
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):  # half of one, or none
+        notebook = whole_json(executed)
         parameters = notebook["metadata"]["papermill"]["parameters"]
-    except (OSError, ValueError, KeyError, TypeError):
-        notebook, parameters = {}, {}
+        model, revision = str(parameters.get("model", model)), str(parameters.get("revision", revision))
+        reason = _reason(notebook)
     page = executed.with_suffix(".FAILED.html")
     link = (
         f"{page.relative_to(reports).as_posix()}#failed" if page.exists() else executed.relative_to(reports).as_posix()
     )
-    model, revision = parameters.get("model", executed.parent.name), parameters.get("revision", listing.MAIN)
     return {"label": _label(model, revision, executed), "model": model, "revision": revision, "notebook": executed.stem,
-            "state": "failed", "reason": _reason(notebook), "page": link}  # fmt: skip
+            "state": "failed", "reason": reason, "page": link}  # fmt: skip
 
 
 def _reason(notebook: Mapping[str, Any]) -> str:
@@ -95,7 +100,7 @@ def _reason(notebook: Mapping[str, Any]) -> str:
     outputs = [output for cell in notebook.get("cells", []) for output in cell.get("outputs", [])]
     said = [output.get("evalue", "") for output in outputs if output.get("output_type") == "error"]
     line = next((line.strip() for line in reversed(said[0].splitlines()) if line.strip()), "") if said else ""
-    return line[:200] or "it left no results"
+    return line[:200] or NO_RESULTS
 
 
 def _label(model: str, revision: str, path: Path) -> str:

@@ -27,9 +27,9 @@ def recorded_seconds(reports: Path) -> dict[tuple[str, str], float]:
     for path in sorted(reports.glob("*/*.json")):
         try:
             seconds = json.loads(path.read_text(encoding="utf-8"))["provenance"]["seconds"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
-        if isinstance(seconds, int | float):
+        if isinstance(seconds, int | float) and 0 <= seconds < 1e9:
             found[path.parent.name, path.stem] = float(seconds)
     return found
 

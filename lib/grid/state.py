@@ -37,8 +37,9 @@ def stamps(root: Path, grid: list[Job], suffix: str = ".ipynb") -> dict[Path, in
 def _metadata(root: Path, job: Job) -> dict[str, Any]:
     """Metadata of a job's executed notebook; none where it is missing or broken."""
     try:
-        return json.loads(beside(root, job, ".ipynb").read_text(encoding="utf-8"))["metadata"]
-    except (OSError, ValueError, KeyError):
+        found = json.loads(beside(root, job, ".ipynb").read_text(encoding="utf-8"))["metadata"]
+        return {name: part for name, part in found.items() if isinstance(part, dict)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
