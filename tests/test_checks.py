@@ -1,5 +1,7 @@
 """The core of the checks: whatever a student hands over, the answer is a sentence or two."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import torch
 
 from lib import checks
 from lib.checks import NotYet, own_items
+from lib.progress import quiet
 
 
 @checks.exercise(7)
@@ -28,6 +31,24 @@ def leaves(_):
     raise SystemExit("bye")
 
 
+def joins(number):
+    return np.zeros(2) < number and np.ones(2) < number
+
+
+def takes_a_row(number):
+    return torch.zeros(1, 9)[number]
+
+
+def keeps_generator(number):
+    return (number for _ in "a").log_probabilities
+
+
+def interrupted(_):
+    """As JupyterLab's Kernel > Interrupt does it in the midst of a loop."""
+    while True:
+        raise KeyboardInterrupt
+
+
 def calls_itself(number):
     return calls_itself(number)
 
@@ -43,7 +64,7 @@ def calls_itself(number):
         (lambda n: n, "not yet. For the number 3 your answer is 3.; it should be 6."),
         (lambda n: None, "not yet. Your function gives nothing back (`None`)"),
         (lambda n: (2 * n for _ in "a"), "not yet. Your function gives a generator"),
-        (lambda n: "6", "not yet. One number is asked for; your function gives 6."),
+        (lambda n: "6", "not yet. One number is asked for; your function gives '6'."),
         (lambda n: n == 3, "not yet. One number is asked for; your function gives True."),
         (lambda n: {"double": 6}, "not yet. One number is asked for; your function gives {'double': 6}."),
         (lambda n: [6, 6], "not yet. One number is asked for; your function gives 2 of them."),
@@ -52,6 +73,13 @@ def calls_itself(number):
         (lambda: 6, "not yet. Your function stops with TypeError: "),
         (raises, "not yet. Your function stops in its line `return 1 / 0` with ZeroDivisionError: division by zero."),
         (refuses, "with ValueError: a long story"),
+        (joins, "To combine arrays take `&`, `|` and `~`, with brackets around each comparison."),
+        (takes_a_row, "a row for each gap and a column for each item: name both."),
+        (keeps_generator, "`[batch] = lm.fill(...)` takes the only one."),
+        (
+            interrupted,
+            "not yet. You stopped your function in its line `raise KeyboardInterrupt`. If it would not have come",
+        ),
         (leaves, 'not yet. Your function stops in its line `raise SystemExit("bye")` with SystemExit: bye.'),
         (calls_itself, "with RecursionError"),
         (6, "not yet. Give the function itself, without parentheses behind its name, and not 6."),
@@ -80,8 +108,31 @@ def test_a_stub_is_told_from_a_function_that_lacks_something(capsys):
     double(stub)
     double(of_a_library)
     first, second = capsys.readouterr().out.splitlines()
-    assert "Nothing is written there yet: put lines of your own in the place of `raise NotImplementedError`." in first
+    assert (
+        "Nothing is written there yet: in `stub`, put lines of your own in the place of `raise NotImplementedError`."
+        in first
+    )
     assert "NotImplementedError: no such kernel" in second
+
+
+def test_a_notebook_shows_the_line_as_text_to_read():
+    line = checks.Line("Exercise 1: not yet. Take `a * b * c`: *<s>* & *is* | *are*, 2 * 3 * 4, x*y*z, *the mug*'s.")
+    assert line._repr_html_() == (
+        "<p><strong>Exercise 1: not yet.</strong> Take <code>a * b * c</code>: <em>&lt;s&gt;</em> &amp; <em>is</em> | "
+        "<em>are</em>, 2 * 3 * 4, x*y*z, <em>the mug</em>'s.</p>"
+    )
+    assert repr(line) == str(line) == line
+    assert checks.Line("One word")._repr_html_() == "<p>One word</p>"
+
+
+def test_a_check_shows_no_progress_and_forgets_that_afterwards(monkeypatch):
+    monkeypatch.setenv("LITMUS_QUIET", "")
+    seen = []
+    double(lambda n: seen.append(quiet()) or 2 * n)
+    assert seen == [True] and not quiet() and os.environ["LITMUS_QUIET"] == ""
+    monkeypatch.delenv("LITMUS_QUIET")
+    double(lambda n: 2 * n)
+    assert "LITMUS_QUIET" not in os.environ
 
 
 def test_an_answer_that_nobody_thought_of_is_a_sentence_too(capsys):
@@ -130,10 +181,10 @@ def test_functions_can_be_given_too():
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ([[1.0, 2.0]], r"The shape should be \(2,\); what your function gives has the shape \(1, 2\)"),
-        (3.0, r"The shape should be \(2,\); what your function gives has the shape \(\)"),
+        ([[1.0, 2.0]], r"2 numbers are asked for; your function gives an array of shape \(1, 2\)\."),
+        (3.0, r"2 numbers are asked for; your function gives one number\."),
         ([1, None], None),
-        (["a", "b"], r"An array of shape \(2,\) is asked for; your function gives \['a', 'b'\]"),
+        (["a", "b"], r"2 numbers are asked for; your function gives \['a', 'b'\]"),
     ],
 )
 def test_shapes(found, words):
@@ -159,7 +210,7 @@ def test_equal_values_pass_and_the_first_mistake_that_fits_is_told():
     ("given", "words"),
     [
         (..., "First write down what you expect, in the place of the three dots: 'larger', 'smaller'."),
-        ("smaler", r"A prediction is one of 'larger', 'smaller', and not smaler \(did you mean smaller\?\)."),
+        ("smaler", r"A prediction is one of 'larger', 'smaller', and not 'smaler' \(did you mean smaller\?\)."),
         (None, "A prediction is one of 'larger', 'smaller', and not None."),
         (np.zeros(3), "A prediction is one of"),
     ],
@@ -177,8 +228,8 @@ def test_predictions(given, words):
     [
         (..., "Nothing is written there yet"),
         ([("a",), ...], "There are three dots left"),
-        ("four items", "Give a list of items, and not four items"),
-        ([("a",)], "At least 2 items are asked for, and there are 1"),
+        ("four items", "Give a list of items, and not 'four items'"),
+        ([("a",)], "At least 2 items are asked for, and you give 1"),
         ([("a",), ("a",)], "is there twice"),
     ],
 )
@@ -190,7 +241,7 @@ def test_lists_of_own_items(given, words):
 
 def test_an_item_is_so_many_texts():
     assert own_items.texts(["a", "b"], ["left", "right"], "Item 1") == ["a", "b"]
-    with pytest.raises(NotYet, match=r"Item 1 should hold 2 texts \(left, right\), and is a b."):
+    with pytest.raises(NotYet, match=r"Item 1 should hold 2 texts \(left, right\), and is 'a b'."):
         own_items.texts("a b", ["left", "right"], "Item 1")
     with pytest.raises(NotYet, match=r"Item 1: right is no text but 3\."):
         own_items.texts(["a", 3], ["left", "right"], "Item 1")

@@ -159,6 +159,8 @@ def kept(a, b):
         (lambda a, b, t: sensitivity(a, b, 0), "You do not use the threshold"),
         (lambda a, b, t: (a - b).mean(), "makes your whole share NaN"),
         (lambda a, b, t: (np.exp(a) - np.exp(b) > t).sum(), "a share is that number divided"),
+        (lambda a, b, t: (np.exp(a - b) > t)[kept(a, b)].mean(), "You divide the probabilities"),
+        (lambda a, b, t: (np.exp(a) - np.exp(b))[kept(a, b)].mean(), "You take the mean difference"),
     ],
 )
 def test_sensitive_to_the_reversal(function, words):
@@ -182,7 +184,8 @@ def share_right(contexts_a, contexts_b, a, b):
         (lambda x, y, a, b: ((a > b).mean(), 0), "Nothing is undefined in your function"),
         (lambda x, y, a, b: share_right(x, y, a, b)[::-1], "in the wrong order"),
         (lambda x, y, a, b: np.nan_to_num(share_right(x, y, a, b)), "0 would say that the model failed"),
-        (lambda x, y, a, b: share_right(x, y, a, b)[0], "The shape should be (2,)"),
+        (lambda x, y, a, b: np.nan_to_num(share_right(x, y, a, b), nan=0.5), ".5 would say that the model guessed"),
+        (lambda x, y, a, b: share_right(x, y, a, b)[0], "2 numbers are asked for; your function gives one number"),
         (lambda x, y, a, b: x.clear(), "changes what it is given"),
     ],
 )
@@ -241,8 +244,10 @@ def count_right(ta, fa, tn, fn):
         ),
         (lambda ta, fa, tn, fn: np.array(count_right(ta, fa, tn, fn)) / len(ta), "You give shares"),
         (lambda ta, fa, tn, fn: count_right(tn, fn, ta, fa), "in the wrong order"),
-        (lambda ta, fa, tn, fn: count_right(ta, tn, fn, fa), "You compare the sentences with each other"),
-        (lambda ta, fa, tn, fn: 8, "The shape should be (3,)"),
+        (lambda ta, fa, tn, fn: count_right(ta, tn, tn, ta), "You compare the true words of both sentences"),
+        (lambda ta, fa, tn, fn: count_right(ta, fn, tn, fa), "You compare a word with itself"),
+        (lambda ta, fa, tn, fn: (4, 3, 4 * 3 / 6), "The first two numbers are right, the third is not"),
+        (lambda ta, fa, tn, fn: 8, "3 numbers are asked for; your function gives one number"),
         (lambda ta, fa, tn, fn: (4, 3, 1), "For a model that does not read *not*"),
     ],
 )
@@ -288,7 +293,11 @@ def of_set(*negatives):
         (lambda t: (3, 1), "You count; a share is"),
         (together, "You do not keep the polarities apart"),
         (by_place, "You compare rows by where they stand"),
-        (lambda t: 0.5, "The shape should be (2,)"),
+        (
+            lambda t: t[t["role"] == "true"].groupby("polarity")["probability"].mean(),
+            "You take the mean probability of the true words",
+        ),
+        (lambda t: 0.5, "2 numbers are asked for; your function gives one number"),
         (lambda t: t.drop(columns="item", inplace=True), "changes what it is given"),
     ],
 )
@@ -326,8 +335,10 @@ ANIMALS = [(f"A {animal} is (a|an)", f"A {animal} is not (a|an)", "animal", "too
         (("A cow animal is a", "A cow animal is not a", "animal", "tool"), "*animal* stands in the context already"),
         (("A cow is a", "A cow is not a", "zoo", "tool"), "no single item *zoo*"),
         (("An axe is (a|an)", "An axe is not (a|an)", "tool", "animal"), "*tool* is right more often than wrong"),
+        (("A cow is an", "A cow is not an", "animal", "tool"), "*A cow is an* fits only one of *animal* and *tool*"),
+        (("A cow is (a|an)", "A cow isn't (a|an)", "animal", "tool"), "has no *not*, as a word of its own"),
         (("A cow is not never", "A cow is never not", "animal", "tool"), "in the affirmative context already"),
-        (("A cow is never a", "A cow is never not a", "animal", "tool"), "Item 4: only context_neg may"),
+        (("A cow is never (a|an)", "A cow is never not (a|an)", "animal", "tool"), "Item 4: only context_neg may"),
     ],
 )
 def test_negation_sets_of_ones_own(last, words):

@@ -38,8 +38,8 @@ def mw(right, wrong):
         (lambda r, w: (ew(r, w), mw(np.exp(r), np.exp(w))), "MW: you take the exponential"),
         (lambda r, w: (ew(r, w), (r + w)[r > w].sum() / (r + w).sum()), "with both of their forms"),
         (lambda r, w: (ew(r, w), r[r > w].sum() / (r + w).sum()), "MW: you sum the right forms of the verbs that are right"),
-        (lambda r, w: ew(r, w), "The shape should be (2,)"),
-        (lambda r, w: {"EW": ew(r, w), "MW": mw(r, w)}, "An array of shape (2,) is asked for"),
+        (lambda r, w: ew(r, w), "2 numbers are asked for; your function gives one number"),
+        (lambda r, w: {"EW": ew(r, w), "MW": mw(r, w)}, "2 numbers are asked for; your function gives {'EW'"),
     ],
 )  # fmt: skip
 def test_ew_and_mw(function, words):
@@ -87,7 +87,8 @@ def of_verbs_alone(vocabulary, verbs, cutoff):
         (lambda v, verbs, c: within(v, verbs, 1.0), "With you every verb counts"),
         (lambda v, verbs, c: within(v, verbs, 1.0, tie=True), "as right, and every verb"),
         (lambda *a: within(*a, of_verbs=True), "With you every verb counts"),
-        (of_verbs_alone, "You take the mass of the verbs alone"),
+        (of_verbs_alone, "Do you leave out *the*?"),
+        (lambda v, verbs, c: within(v, verbs, c + 1e-9), "One item too many is inside"),
         (lambda *a: within(*a) or np.nan, "That is a score, and no invalid context"),
         (
             lambda v, verbs, c: within(v, verbs, c if c != 0.5 else 0.7),
@@ -139,5 +140,5 @@ def test_my_verbs_are_run(masked):
     said = {expected: likely.my_verbs.__wrapped__(VERBS, expected, masked) for expected in ("EW", "MW")}
     assert all(line.startswith("6 verbs in 12 contexts: EW 0.") for line in said.values())
     assert said["EW"] != said["MW"]
-    refused(likely.my_verbs, "At least 6 verbs are asked for, and there are 5", VERBS[:5], "EW", masked)
-    refused(likely.my_verbs, "A prediction is one of 'EW', 'MW', and not ew", VERBS, "ew", masked)
+    refused(likely.my_verbs, "At least 6 verbs are asked for, and you give 5", VERBS[:5], "EW", masked)
+    refused(likely.my_verbs, "A prediction is one of 'EW', 'MW', and not 'ew'", VERBS, "ew", masked)

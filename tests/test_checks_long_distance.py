@@ -57,7 +57,8 @@ def first_place(sent, place, form):
         (lambda *a: with_form(*a).removesuffix(" ."), "You lose the full stop"),
         (everywhere, "You replace the word wherever it stands"),
         (first_place, "You replace the first *run*"),
-        (lambda *a: with_form(*a).replace(" .", "."), "your answer is 'The bridge near the old church leads to a"),
+        (lambda *a: with_form(*a).replace(" .", "."), "You join the full stop to the word before"),
+        (lambda *a: with_form(*a) + " ", "is left at your sentence's end"),
         (lambda sent, place, form: with_form(sent, place or 1, form), "your answer is 'Go Goes .'; it should be 'Goes home .'"),
         (lambda *a: with_form(*a).split(), "Your function gives a list of words"),
         (lambda *a: None, "gives nothing back"),
@@ -75,6 +76,11 @@ def means(table):
 
 def gain(table):
     both = means(table).dropna()
+    return (both["sense"] - both["nonsense"]).mean()
+
+
+def counted(table):
+    both = table.groupby(["sentence", "kind"])["correct"].sum().unstack().dropna()
     return (both["sense"] - both["nonsense"]).mean()
 
 
@@ -104,6 +110,7 @@ def of_both(table):
         (lambda t: -gain(t), "The sign is turned"),
         (lambda t: np.mean((means(t)["sense"] - means(t)["nonsense"]).to_numpy()), "which makes your mean NaN"),
         (lambda t: 2 * gain(t), "You take the sum over the sentences"),
+        (counted, "You count the rows that are right"),
         (
             lambda t: gain(t[t["sentence"].isin(["a", "b"])]),
             "with KeyError: 'sense'",
@@ -112,8 +119,14 @@ def of_both(table):
     ],
 )
 def test_gain(function, words):
-    refused(long_distance.gain, words, function)
-    assert long_distance.gain.__wrapped__(gain)
+    refused(long_distance.gain, words, function, "pooled")
+    assert ".125 within sentences" in long_distance.gain.__wrapped__(gain, "pooled")
+
+
+def test_a_wrong_prediction_about_rows_on_paper_is_explained():
+    for expected in ("within sentences", "the same"):
+        refused(long_distance.gain, "Pooled, 2 of 3 sensible rows are right", gain, expected)
+    refused(long_distance.gain, "First write down what you expect", gain, ...)
 
 
 NONSENSE = "The {} near the {} spoon {} to a bottle."

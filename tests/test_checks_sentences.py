@@ -63,7 +63,8 @@ def test_three_judges_on_paper(answer, words):
 
 
 def test_letters_come_in_any_order_and_case():
-    assert coordination_tense.on_paper.__wrapped__({"target": "d, a", "sum": "BA", "mean": "A B C"})
+    said = coordination_tense.on_paper.__wrapped__({"target": "d, a", "sum": "BA", "mean": "A B C"})
+    assert said.endswith("who judges is a choice, and belongs to the result.")
 
 
 PAIRS = pd.DataFrame([("The boy", "did", "will", "not sing yesterday."), ("The boy", "will", "did", "not sing tomorrow.")],
@@ -96,7 +97,13 @@ def test_the_share_that_no_model_can_change_is_told_to_whoever_expected_another(
     say = judged(
         lambda pairs: [Gap(left, ".") for left in pairs["left"]], "all of them", _known_to_tiny(), model("bert-cased")
     )
-    assert "with the left side 1, where you expected *all of them*" in say
+    assert say.startswith("With both sides ") and "with the left side 1, where you expected *all of them*" in say
+    say = judged(
+        lambda pairs: [Gap(left, ".") for left in pairs["left"]], "all of them", _known_to_tiny(), model("gpt2")
+    )
+    assert say.startswith(
+        "With both sides, of which this model reads only the left, 1 of 2 are right, with the left side 1"
+    )
     refused(coordination_tense.left_only, "First write down what you expect", None, ..., PAIRS, None)
 
 
@@ -147,9 +154,10 @@ def verdicts(good, bad, tokens_good, tokens_bad, reduction):
         (lambda g, b, m, n, r: getattr(g, r)(axis=1) > getattr(b, r)(axis=1), "With the sum you read the padding as tokens"),
         (lambda g, b, m, n, r: verdicts(g, b, m, n, r) if r == "sum" else g.mean(1) > b.mean(1),
          "With the mean you read the padding"),
+        (lambda g, b, m, n, r: np.where(g == -9, 0, g).sum(1) > np.where(b == -9, 0, b).sum(1), "For five pairs and the sum"),
         (lambda g, b, m, n, r: by(g, m, r) < by(b, n, r), "in which the bad sentence is more probable"),
         (lambda g, b, m, n, r: by(g, m, r) - by(b, n, r), "not the verdict"),
-        (lambda g, b, m, n, r: verdicts(g, b, m, n, r).mean(), "The shape should be (5,)"),
+        (lambda g, b, m, n, r: verdicts(g, b, m, n, r).mean(), "5 numbers are asked for; your function gives one number"),
         (lambda g, b, m, n, r: None, "gives nothing back"),
         (lambda g, b, m, n, r: np.zeros(5), "For five pairs and the sum"),
         (lambda g, b, m, n, r: g.fill(0), "changes what it is given"),
@@ -189,7 +197,7 @@ def turned(table):
         (lambda t: means(t)[0] > means(t)[1], "You mark what is right by the mean"),
         (lambda t: sums(t)[0] > sums(t)[1], "You mark what is right by the sum"),
         (lambda t: ~turned(t), "You mark the pairs that do not turn"),
-        (lambda t: turned(t).sum(), "The shape should be (7,)"),
+        (lambda t: turned(t).sum(), "7 numbers are asked for; your function gives one number"),
     ],
 )
 def test_the_mean_in_place_of_the_sum(function, words):
@@ -198,7 +206,9 @@ def test_the_mean_in_place_of_the_sum(function, words):
 
 def test_turned_tells_how_many_and_where_the_prediction_went():
     say = blimp.turned.__wrapped__(turned, "no", SCORED)
-    assert "1 of 2 pairs turn, 1 of them with as many words" in say and "where you expected not" in say
+    assert "on this model: 1 of 2, 1 of them with as many words" in say and "where you expected not" in say
+    say = blimp.turned.__wrapped__(turned, "yes", SCORED.tail(1))
+    assert "on this model: none of 1, and none with as many words" in say and "as you expected" in say
     refused(blimp.turned, "A prediction is one of 'yes', 'no'", turned, "maybe", SCORED)
 
 

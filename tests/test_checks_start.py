@@ -38,7 +38,7 @@ def perplexity(log_probabilities):
         (lambda lp: -np.log2(-lp), "You take a logarithm again"),
         (lambda lp: -np.log2(lp), "A logarithm of a negative number is not there"),
         (lambda lp: np.exp(lp), "Those are the probabilities"),
-        (lambda lp: bits(lp).sum(), "The shape should be (3,)"),
+        (lambda lp: bits(lp).sum(), "3 numbers are asked for; your function gives one number"),
         (lambda lp: bits(lp) + 1, "For tokens of probability 1/2, 1/8 and 1/1024 your answer is [ 2.,  4., 11.]"),
     ],
 )
@@ -101,6 +101,7 @@ def test_margin_of_half_a_context_and_predictions(masked):
         "smaller",
         masked,
     )
+    refused(start.margin, "use the forms that are given", lambda *gap: margin(*gap[:2], "is", "are"), "smaller", masked)
     refused(start.margin, "A prediction is one of", margin, "less", masked)
     said = {expected: start.margin.__wrapped__(margin, expected, masked) for expected in start.CHANGES}
     assert sorted(line.endswith("as you expected.") for line in said.values()) == [False, False, True]

@@ -15,6 +15,8 @@ from lib.paths import NOTEBOOKS
 NAMES = sorted(path.stem for path in exercises.SOLUTIONS.glob("*.py"))
 KINDS = ("by hand", "change a choice", "your own items")
 CODE_LINES, TEXT_LINES, FOLDED_LINES = 20, 16, 18
+STUB_WIDTH = 104
+"""Characters that JupyterLab shows in a window of 1,400 pixels without scrolling sideways."""
 BODY = """# %% [markdown]
 # # Exercises
 
@@ -120,6 +122,7 @@ def test_cells_are_short_and_plain(name):
         )
         assert tags(cell) <= {"parameters", "hide-input", "stub", "solution"}
         assert not re.search(r"^\s*[%!]", cell.source, flags=re.M)
+        assert "stub" not in tags(cell) or max(map(len, cell.source.splitlines())) <= STUB_WIDTH
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,9 @@ said when all is well. The decorator ``exercise`` prints either; students never 
 
 import copy
 import functools
+import html
 import pickle
+import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,15 +17,39 @@ from typing import Any
 
 import numpy as np
 
+from lib.progress import silence
 from lib.say import did_you_mean, shown
+
+ADVICE = {
+    "truth value of an array": "To combine arrays take `&`, `|` and `~`, with brackets around each comparison.",
+    "out of bounds for dimension 0": "`batch.log_probabilities` has a row for each gap and a column for each item: name both.",
+    "'generator' object": "`lm.fill` gives its batches one by one: `[batch] = lm.fill(...)` takes the only one.",
+}
+"""What to do about an error whose own words do not say it, by a part of those words."""
 
 
 class NotYet(Exception):
     """Why an answer is not right yet: whole sentences, for the student."""
 
 
+class Line(str):
+    """What a check says: a notebook shows ``*x*`` in italics and breaks lines between words; elsewhere it is plain text."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        verdict, dot, why = html.escape(self, quote=False).partition(". ")
+        parts = re.split("(`[^`]+`)", why)
+        parts[::2] = [re.sub(r"(?<!\w)\*(\S|\S[^*]*\S)\*(?!\w)", r"<em>\1</em>", part) for part in parts[::2]]
+        parts[1::2] = [f"<code>{part[1:-1]}</code>" for part in parts[1::2]]
+        return f"<p><strong>{verdict}.</strong> {''.join(parts)}</p>" if dot else f"<p>{verdict}</p>"
+
+
 def exercise(number: int) -> Callable[[Callable[..., str]], Callable[..., None]]:
     """Make a check say its result: *Exercise 1: yes. ...* or *Exercise 1: not yet. ...*, and return nothing.
+
+    A check asks little, so it shows no progress.
 
     The check itself, which raises ``NotYet``, stays there as ``__wrapped__``.
     """
@@ -31,8 +57,11 @@ def exercise(number: int) -> Callable[[Callable[..., str]], Callable[..., None]]
     def decorate(check: Callable[..., str]) -> Callable[..., None]:
         @functools.wraps(check)
         def said(*answer: Any) -> None:
+            from IPython.display import display
+
             try:
-                result = f"yes. {check(*answer)}"
+                with silence():
+                    result = f"yes. {check(*answer)}"
             except NotYet as why:
                 result = f"not yet. {why}"
             except Exception as error:  # an answer that nobody has thought of
@@ -40,7 +69,7 @@ def exercise(number: int) -> Callable[[Callable[..., str]], Callable[..., None]]
                     f"not yet. The check cannot read your answer ({_named(error)}): "
                     "has it the form that the task asks for?"
                 )
-            print(f"Exercise {number}: {' '.join(result.split())}")  # one line, whatever is shown in it
+            display(Line(f"Exercise {number}: {' '.join(result.split())}"))  # one line, whatever is shown in it
 
         return said
 
@@ -48,7 +77,10 @@ def exercise(number: int) -> Callable[[Callable[..., str]], Callable[..., None]]
 
 
 def call(function: Any, *arguments: Any) -> Any:
-    """What the student's ``function`` gives for a copy of ``arguments``; whatever goes wrong becomes ``NotYet``."""
+    """What the student's ``function`` gives for a copy of ``arguments``; whatever goes wrong becomes ``NotYet``.
+
+    So does an interrupt, for a function that never ends.
+    """
     if not callable(function):
         raise NotYet(f"Give the function itself, without parentheses behind its name, and not {shown(function)}.")
     given = copy.deepcopy(arguments)
@@ -57,7 +89,7 @@ def call(function: Any, *arguments: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = function(*given)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise NotYet(_stopped(function, error)) from None
     if _frozen(given) != before:
         raise NotYet(
@@ -77,9 +109,10 @@ def a_number(found: Any) -> float:
 
 def an_array(found: Any, *shape: int) -> np.ndarray:
     """Numbers in this ``shape``; ``NotYet`` for anything else."""
-    array = _numbers(found, f"an array of shape {shape}")
+    wanted = _counted(shape)
+    array = _numbers(found, wanted)
     if array.shape != shape:
-        raise NotYet(f"The shape should be {shape}; what your function gives has the shape {array.shape}.")
+        raise NotYet(f"{_asked(wanted)}; your function gives {_counted(array.shape)}.")
     return array
 
 
@@ -104,7 +137,7 @@ def prediction(given: Any, choices: Sequence[Any]) -> Any:
         raise NotYet(f"First write down what you expect, in the place of the three dots: {known}.")
     if not any(type(given) is type(choice) and given == choice for choice in choices):
         hint = did_you_mean(given, [c for c in choices if isinstance(c, str)]) if isinstance(given, str) else ""
-        raise NotYet(f"A prediction is one of {known}, and not {shown(given)}{hint}.")
+        raise NotYet(f"A prediction is one of {known}, and not {shown(repr(given))}{hint}.")
     return given
 
 
@@ -122,11 +155,26 @@ def _numbers(found: Any, wanted: str) -> np.ndarray:
     if isinstance(found, Iterator):
         raise NotYet("Your function gives a generator, whose values nobody has computed yet: give a list or an array.")
     if isinstance(found, (str, bytes, dict, set, bool, np.bool_)):
-        raise NotYet(f"{wanted.capitalize()} is asked for; your function gives {shown(found)}.")
+        raise NotYet(f"{_asked(wanted)}; your function gives {shown(repr(found))}.")
     try:
         return np.asarray(found.detach().cpu() if hasattr(found, "detach") else found, dtype=float)
     except Exception:
-        raise NotYet(f"{wanted.capitalize()} is asked for; your function gives {shown(found)}.") from None
+        raise NotYet(f"{_asked(wanted)}; your function gives {shown(repr(found))}.") from None
+
+
+def _counted(shape: tuple[int, ...]) -> str:
+    """A shape in words, as far as words are plainer."""
+    return (
+        "one number"
+        if shape in ((), (1,))
+        else f"{shape[0]} numbers"
+        if len(shape) == 1
+        else f"an array of shape {shape}"
+    )
+
+
+def _asked(wanted: str) -> str:
+    return f"{wanted[0].upper()}{wanted[1:]} {'are' if wanted.endswith('numbers') else 'is'} asked for"
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -154,8 +202,14 @@ def _named(error: BaseException) -> str:
 def _stopped(function: Any, error: BaseException) -> str:
     """The student's line at which a function stopped, and why."""
     if isinstance(error, NotImplementedError) and not str(error):
-        return "Nothing is written there yet: put lines of your own in the place of `raise NotImplementedError`."
+        name = getattr(function, "__name__", "your function")
+        return f"Nothing is written there yet: in `{name}`, put lines of your own in the place of `raise NotImplementedError`."
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
     theirs = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     where = f" in its line `{theirs[-1].line}`" if theirs and theirs[-1].line else ""
-    return f"Your function stops{where} with {_named(error)}."
+    if isinstance(error, KeyboardInterrupt):
+        return (
+            f"You stopped your function{where}. If it would not have come to an end, look for a loop that never ends."
+        )
+    advice = "".join(f" {what}" for part, what in ADVICE.items() if part in str(error))
+    return f"Your function stops{where} with {_named(error)}.{advice}"

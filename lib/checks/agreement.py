@@ -29,6 +29,7 @@ def share_right(function: Any) -> str:
         "You count the pairs in which the wrong form is at least as probable.": 2 / 5,
         "You count the right pairs; a share is that number divided by the number of pairs.": 3,
         "You take the mean difference. TSE asks only which form is more probable, and not by how much.": (good - bad).mean(),
+        "You give per cent; a share lies between 0 and 1.": 60,
     }, "five pairs, one of them a tie,")  # fmt: skip
     good, bad = np.array([-1, -2, np.nan, -3, -1.0]), np.array([-2, -1, -1, np.nan, -4.0])
     judge(a_number(call(function, good, bad)), 2 / 3, {
@@ -45,7 +46,10 @@ def share_by(function: Any, expected: Any, scored: pd.DataFrame) -> str:
     expected = prediction(expected, ATTRACTORS)
     groups = ["match", "mismatch", "match", "mismatch", "none", "mismatch", "match", "mismatch"]
     table = pd.DataFrame({"attractor": groups, "correct": [1, 0, 1, 1, 0, np.nan, 1, 0]})
-    _judge_shares(_shares(call(function, table, "attractor"), ATTRACTORS), {"none": 0, "match": 1, "mismatch": 1 / 3})
+    found = _shares(call(function, table, "attractor"), ATTRACTORS)
+    if found == _shares(scored.groupby("attractor")["correct"].mean(), ATTRACTORS):
+        raise NotYet("You take the table `scored`; take the one that is given to your function, `pairs`.")
+    _judge_shares(found, {"none": 0, "match": 1, "mismatch": 1 / 3})
     numbers = pd.DataFrame({"number": ["singular", "plural", "plural"], "correct": [1.0, 1.0, 0.0]})
     judge(
         list(_shares(call(function, numbers, "number"), ("singular", "plural")).values()), [1, 0.5], {},
@@ -92,6 +96,8 @@ def _shares(found: Any, groups: tuple[str, ...]) -> dict[str, float]:
     """What the student's function gives as one number a group, in the order of ``groups``."""
     if found is None:
         raise NotYet("Your function gives nothing back (`None`): does it end with `return`?")
+    if isinstance(found, pd.DataFrame):
+        raise NotYet('Your function gives a table; give the shares alone, a Series: one column, such as `["correct"]`.')
     if not isinstance(found, (dict, pd.Series)):
         raise NotYet(f"A dict or a Series with one share for each group is asked for, and not {type(found).__name__}.")
     of_group = dict(found)

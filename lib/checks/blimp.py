@@ -15,8 +15,8 @@ COLUMNS = ["log_probability_good", "log_probability_bad", "tokens_good", "tokens
 @exercise(1)
 def verdicts(function: Any) -> str:
     """Right or not, by sum and by mean, for pairs of unequal length in arrays with padding, one of them a tie."""
-    good = np.array([[-1, -2, -1, -9], [-2, -2, -2, -2], [-1, -1, -9, -9], [-3, -3, -9, -9], [-2, -1, -4, -1.0]])
-    bad = np.array([[-1, -3, -1, -9], [-3, -2, -2, -9], [-1, -1, -9, -9], [-2, -2, -2, -1], [-2, -1, -9, -9.0]])
+    good = np.array([[-1, -2, -1, -9], [-2, -2, -2, -2], [-1, -1, -9, -9], [-3, -3, -8, -7], [-2, -1, -4, -1.0]])
+    bad = np.array([[-1, -3, -1, -10], [-3, -2, -2, -9], [-1, -1, -9, -9], [-2, -2, -2, -1], [-2, -1, -3, -5.0]])
     tokens = np.array([3, 4, 2, 2, 4]), np.array([3, 3, 2, 4, 2])
     values = [(table, length) for table, length in zip((good, bad), tokens, strict=True)]
     inside = [np.where(np.arange(4) < length[:, None], table, 0).sum(1) for table, length in values]
@@ -72,11 +72,15 @@ def turned(function: Any, expected: Any, scored: pd.DataFrame) -> str:
     }, "a table of seven pairs")  # fmt: skip
     on_model = an_array(call(function, scored), len(scored)) == 1
     same_words = int((on_model & (scored["words_good"] == scored["words_bad"])).sum())
+    count = (
+        f"{on_model.sum()} of {len(scored)}, {same_words} of them"
+        if on_model.any()
+        else f"none of {len(scored)}, and none"
+    )
     came = "as you expected" if expected == "yes" else "where you expected not"
     return (
-        f"On this model {on_model.sum()} of {len(scored)} pairs turn, {same_words} of them with as many words in both "
-        f"sentences. Such pairs can turn, {came}: a word can be several tokens, and the mean is over tokens. With as "
-        "many tokens in both, none can."
+        f"Pairs that turn on this model: {count} with as many words in both sentences. Such pairs can turn, {came}: a "
+        "word can be several tokens, and the mean is over tokens. With as many tokens in both, none can."
     )
 
 

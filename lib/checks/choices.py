@@ -85,10 +85,16 @@ def start_token(function: Any, expected: Any) -> str:
                 "You take the mean; the task asks for the sum.": right / (len(pieces) - (not start)),
                 "You take the mean, and count a first piece that has no score.": right / len(pieces),
                 "You multiply probabilities; give the natural logarithm of that.": np.exp(right),
+                "You add up probabilities; add up their logarithms.": np.exp(logs if start else logs[1:]).sum(),
                 "Your logarithm has another base; take the natural one, `np.log`.": right / np.log(2),
                 "Your logarithm has base 10; take the natural one, `np.log`.": right / np.log(10),
                 "The sign is wrong: a log-probability is negative.": -right,
             }, f"{told} {'with' if start else 'without'} the start token")  # fmt: skip
+    even = {START: {"dog": 1 / 2}, "dog": {"sleep": 1 / 2}, "sleep": {".": 1 / 2}}
+    judge(a_number(call(function, ["dog", "sleep", "."], even, True)), 3 * np.log(1 / 2), {
+        "You look the probabilities up in BIGRAM; take them from `table`, which can be another model.":
+            np.log([0.1, 0.25, 0.6]).sum(),
+    }, "*dog sleep .* with the start token, and a table in which every probability is 1/2,")  # fmt: skip
     if expected != "first":
         raise NotYet(
             f"The scores are right, your prediction is not. In the pair *{expected}* both sentences start with *the*, and "
@@ -103,6 +109,8 @@ def start_token(function: Any, expected: Any) -> str:
 @exercise(3)
 def my_pair(given: Any, lm: LanguageModel) -> str:
     """Two sentences, of different numbers of tokens, of which the sum prefers one and the mean the other."""
+    if isinstance(given, str):
+        raise NotYet('Give two sentences, `("one sentence", "the other")`, and not one text.')
     good, bad = own_items.texts(
         tuple(own_items.listed(given, 2, "sentences")), ("one sentence", "the other"), "Your pair"
     )

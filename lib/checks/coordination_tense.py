@@ -17,17 +17,19 @@ HALF = ("none of them", "half of them", "all of them", "it depends on the model"
 def on_paper(given: Any) -> str:
     """Which of the four pairs of the exercise are right by each judge: a dict of letters."""
     if not isinstance(given, dict) or set(given) != set(JUDGES):
-        raise NotYet(f"Give a dict with the keys {', '.join(map(repr, JUDGES))}, and not {shown(given)}.")
+        raise NotYet(f"Give a dict with the keys {', '.join(map(repr, JUDGES))}, and not {shown(repr(given))}.")
     for judge, letters in given.items():
         if letters is ...:
             raise NotYet(
                 f"There are three dots left by the {judge}: put the letters of the right pairs in their place."
             )
         if not isinstance(letters, str):
-            raise NotYet(f"By the {judge}: give the letters as one text, such as 'AD', and not {shown(letters)}.")
+            raise NotYet(f"By the {judge}: give the letters as one text, such as 'AD', and not {shown(repr(letters))}.")
         _judge_letters(judge, "".join(sorted(set(letters.upper()) - set(" ,;"))))
-    return "Each judge finds other pairs right, and none of them finds all: who judges is a choice, and belongs "
-    "to the result."
+    return (
+        "Each judge finds other pairs right, and none of them finds all: who judges is a choice, and belongs to the "
+        "result."
+    )
 
 
 def _judge_letters(judge: str, found: str) -> None:
@@ -70,8 +72,9 @@ def left_only(function: Any, expected: Any, pairs: pd.DataFrame, lm: LanguageMod
         _right(lm, pairs, gaps) for gaps in ([Gap(*row) for row in pairs[["left", "right"]].to_numpy()], hidden)
     )
     came = "as you expected" if expected == HALF[1] else f"where you expected *{expected}*"
+    both = "With both sides" if lm.family == "masked" else "With both sides, of which this model reads only the left,"
     return (
-        f"With both sides {whole} of {len(pairs)} are right, with the left side {left}, {came}. A pair and its mirror "
+        f"{both} {whole} of {len(pairs)} are right, with the left side {left}, {came}. A pair and its mirror "
         "then show the same words, so the form that the model prefers is right in one and wrong in the other, "
         "whatever the model."
     )
@@ -87,7 +90,7 @@ def _gaps(found: Any) -> list[Gap]:
         raise NotYet(f"A list of gaps is asked for, one a pair; your function gives {shown(found)}.")
     for one in found:
         if not isinstance(one, (tuple, list)) or len(one) != 2 or not all(isinstance(text, str) for text in one):
-            raise NotYet(f"A gap is two texts, Gap(left, right); in your list stands {shown(one)}.")
+            raise NotYet(f"A gap is two texts, Gap(left, right); in your list stands {shown(repr(one))}.")
     return [Gap(*one) for one in found]
 
 

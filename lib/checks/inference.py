@@ -26,7 +26,9 @@ def accuracy_at(function: Any) -> str:
     judge(a_number(call(function, lists, expected, 3)), 2 / 3, {
         "You leave out the place k itself: the word at place k is among the likeliest k.":
             _accuracy(lists, expected, 2),
-        "You look at the first prediction only; an expected word may stand at any of the first k places.": 0,
+        "You look at the first prediction only, or compare a word with whole tuples (piece, kind, probability); an "
+        "expected word may stand as the piece at any of the first k places.": 0,
+        "You leave out the context whose word is nowhere in the list. It is not among the likeliest k, and is counted.": 1,
         "You count the contexts; a share is that number divided by the number of contexts.": 2,
     }, "three contexts, whose words stand at place 2, at place 3 and nowhere, and k = 3")  # fmt: skip
     judge(a_number(call(function, lists, ["beer", "cat", "white"], 3)), 1 / 3, {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lib import metrics, scoring
-from lib.checks import NotYet, a_number, call, exercise, judge, own_items
+from lib.checks import NotYet, a_number, call, exercise, judge, own_items, prediction
 from lib.models.protocol import Gap, LanguageModel
 
 SMALL_WORDS = """
@@ -15,6 +15,7 @@ over above below between before after from of for to into with without about aga
 who which whom whose when where while because if as than not never always often very
 """
 FUNCTION_WORDS = frozenset(SMALL_WORDS.split())
+MEANS = ("pooled", "within sentences", "the same")
 FIELDS = ("sense, right", "sense, wrong", "nonsense, right", "nonsense, wrong")
 
 
@@ -35,6 +36,10 @@ def with_form(function: Any) -> str:
             " ".join(words),
         "You give what stands up to the verb; the whole sentence is asked for.": " ".join([*words[:6], "leads"]),
         "You lose the full stop; only `<eos>` goes out.": " ".join([*words[:6], "leads", *words[7:-1]]),
+        "You join the full stop to the word before it; the format keeps all words apart.":
+            f"{' '.join([*words[:6], 'leads', *words[7:-1]])}.",
+        "The space before `<eos>` is left at your sentence's end: split it first, or take it off (`strip`).":
+            " ".join([*words[:6], "leads", *words[7:], ""]),
     }, f"*{bridge}*, 6 and *leads*")  # fmt: skip
     shop = "The men that run the shop run it . <eos>"
     judge(_text(call(function, shop, 6, "runs")), "The men that run the shop runs it .", {
@@ -47,8 +52,9 @@ def with_form(function: Any) -> str:
 
 
 @exercise(2)
-def gain(function: Any) -> str:
-    """Sense minus nonsense of three sentences, one of them without variants."""
+def gain(function: Any, expected: Any) -> str:
+    """Sense minus nonsense of three sentences, one of them without variants; which way to take the mean gives more."""
+    expected = prediction(expected, MEANS)
     table = pd.DataFrame({
         "sentence": ["a", "a", "a", "b", "b", "b", "b", "b", "c"],
         "kind": ["sense", "nonsense", "nonsense", "sense", *4 * ["nonsense"], "sense"],
@@ -72,10 +78,19 @@ def gain(function: Any) -> str:
         "The sign is turned: sense minus nonsense.": -0.125,
         "Sentence *c* has no nonsense, which makes your mean NaN. Leave it out.": np.nan,
         "You take the sum over the sentences; take the mean.": 0.25,
+        "You count the rows that are right; take shares, or a sentence with more variants has more nonsense.": -0.5,
     }, "a table of three sentences")  # fmt: skip
     turned = table.iloc[::-1].assign(sentence=lambda t: t["sentence"].map({"a": 7, "b": 3, "c": 5}))
     judge(a_number(call(function, turned)), 0.125, {}, "the same rows in another order, with numbers for names,")
-    return "a: .50, b: -.25, c says nothing; the mean is .125. Each sentence against its own variants."
+    if expected != "pooled":
+        raise NotYet(
+            "Your function is right, your prediction is not. Pooled, 2 of 3 sensible rows are right and 2 of 6 nonsense "
+            "rows; what does each sentence add to these two shares, and what does *c*?"
+        )
+    return (
+        "a: .50, b: -.25, c says nothing: .125 within sentences. Pooled it would be .333: there *c* stands for sense and "
+        "for no nonsense, and the four variants of *b*, which are hard, for most of the nonsense."
+    )
 
 
 @exercise(3)

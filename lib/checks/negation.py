@@ -8,7 +8,7 @@ import pandas as pd
 from lib.checks import NotYet, an_array, call, exercise, judge, own_items, own_words, prediction
 from lib.cloze import metrics
 from lib.cloze.answers import ask
-from lib.cloze.items import ARTICLE, NEGATION, read_negation
+from lib.cloze.items import ARTICLE, NEGATION, article, read_negation
 from lib.models.protocol import LanguageModel
 
 SETS = ("simple", "natural", "the same")
@@ -20,7 +20,9 @@ def count_right(function: Any) -> str:
     true_affirmative, false_affirmative = np.array([[0.5, 0.4, 0.3, 0.2, 0.3, 0.6], [0.1, 0.1, 0.4, 0.2, 0.1, 0.1]])
     true_negative, false_negative = np.array([[0.2, 0.05, 0.3, 0.1, 0.3, 0.1], [0.1, 0.3, 0.1, 0.05, 0.3, 0.5]])
     given = true_affirmative, false_affirmative, true_negative, false_negative
-    judge(an_array(call(function, *given), 3), [4, 3, 1], {
+    found = an_array(call(function, *given), 3)
+    with_itself = true_affirmative > false_negative, true_negative > false_affirmative
+    judge(found, [4, 3, 1], {
         "You count ties as right. Where both words are equally probable the model does not prefer the true one.":
             [5, 4, 3],
         "In the negative sentences you count where the false word wins. There *tree* is true and *bird* is false: "
@@ -32,9 +34,12 @@ def count_right(function: Any) -> str:
         "For both you add the two numbers; count the items that are right in both sentences.": [4, 3, 7],
         "You give shares; the numbers of items are asked for.": [4 / 6, 3 / 6, 1 / 6],
         "You give the two sentences in the wrong order: first affirmative, then negative.": [3, 4, 1],
-        "You compare the sentences with each other (one word in both) and not the two words within each sentence.":
-            [int((true_affirmative > true_negative).sum()), int((false_negative > false_affirmative).sum()),
-             int(((true_affirmative > true_negative) & (false_negative > false_affirmative)).sum())],
+        "You compare the true words of both sentences; compare the two words of one sentence, true against false.":
+            [(true_affirmative > true_negative).sum(), (true_negative > true_affirmative).sum(), 0],
+        "You compare a word with itself, with and without *not*; compare the two words of one sentence, true against "
+        "false.": [*np.sum(with_itself, axis=1), np.sum(with_itself[0] & with_itself[1])],
+        "The first two numbers are right, the third is not: count the items that are right in both of their sentences.":
+            [4, 3, found[2]],
     }, "six items")  # fmt: skip
     blind = true_affirmative, false_affirmative, false_affirmative, true_affirmative
     judge(an_array(call(function, *blind), 3), [4, 1, 0], {}, "a model that does not read *not*")
@@ -64,6 +69,8 @@ def shares(function: Any, expected: Any, simple: pd.DataFrame, natural: pd.DataF
         "You count a tie as right. Item 3 is a tie in its negative sentence.": [3 / 4, 2 / 3],
         "You give the shares in the wrong order: first affirmative, then negative.": [1 / 3, 3 / 4],
         "You count; a share is that number divided by the number of items that have both scores.": [3, 1],
+        "You take the mean probability of the true words; a share counts the items whose true word is the more probable.":
+            table[table["role"] == "true"].groupby("polarity")["probability"].mean().to_numpy(),
         "You do not keep the polarities apart: each share is one of its own sentences.": [4 / 7, 4 / 7],
         "You compare rows by where they stand in the table. Compare the true and the false word of the same item and "
         "polarity.":
@@ -113,6 +120,12 @@ def my_items(given: Any, lm: LanguageModel) -> str:
         for word in words:
             own_words.single(lm, word, where)
             own_words.outside(word, affirmative, where)
+        articles = {article(word) for word in words}
+        if len(articles) > 1 and affirmative.split()[-1] in articles:
+            raise NotYet(
+                f"{where}: *{affirmative}* fits only one of *{words[0]}* and *{words[1]}*, and so gives it away; end "
+                f"both contexts with {ARTICLE}."
+            )
         rows.append([str(place), affirmative.strip(), negative.strip(), *words])
     own_words.as_often([row[3] for row in rows], [row[4] for row in rows])
     table = own_words.as_table(rows, NEGATION, read_negation)
@@ -132,7 +145,7 @@ def _judge_negation(affirmative: str, negative: str, where: str) -> None:
     if "not" in first:
         raise NotYet(f"{where}: *not* stands in the affirmative context already; it belongs into the negative one.")
     if "not" not in second:
-        raise NotYet(f"{where}: the negative context has no *not*: *{negative}*.")
+        raise NotYet(f"{where}: the negative context has no *not*, as a word of its own: *{negative}*.")
     second.remove("not")
     if first != second:
         raise NotYet(

@@ -18,11 +18,11 @@ def listed(given: Any, at_least: int, what: str = "items") -> list:
     if given is ...:
         raise NotYet(f"Nothing is written there yet: put {what} of your own in the place of the three dots.")
     if not isinstance(given, (list, tuple)):
-        raise NotYet(f"Give a list of {what}, and not {shown(given)}.")
+        raise NotYet(f"Give a list of {what}, and not {shown(repr(given))}.")
     if any(part is ... for one in given for part in (one if isinstance(one, (list, tuple)) else [one])):
         raise NotYet("There are three dots left in your list: put something of your own in their place.")
     if len(given) < at_least:
-        raise NotYet(f"At least {at_least} {what} are asked for, and there are {len(given)}.")
+        raise NotYet(f"At least {at_least} {what} are asked for, and you give {len(given)}.")
     if len({repr(one) for one in given}) < len(given):
         raise NotYet(f"One of your {what} is there twice: it would count twice and tell nothing new.")
     return list(given)
@@ -31,10 +31,10 @@ def listed(given: Any, at_least: int, what: str = "items") -> list:
 def texts(item: Any, fields: Sequence[str], where: str) -> list[str]:
     """The texts of an item that is a tuple of ``fields``; ``NotYet`` for anything else."""
     if not isinstance(item, (list, tuple)) or len(item) != len(fields):
-        raise NotYet(f"{where} should hold {len(fields)} texts ({', '.join(fields)}), and is {shown(item)}.")
+        raise NotYet(f"{where} should hold {len(fields)} texts ({', '.join(fields)}), and is {shown(repr(item))}.")
     for field, text in zip(fields, item, strict=True):
         if not isinstance(text, str):
-            raise NotYet(f"{where}: {field} is no text but {shown(text)}.")
+            raise NotYet(f"{where}: {field} is no text but {shown(repr(text))}.")
     return list(item)
 
 

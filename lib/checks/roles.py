@@ -44,6 +44,9 @@ def sensitivity(function: Any) -> str:
             "One score that is not there (NaN) makes your whole share NaN. Keep the pairs in which both have one.":
                 np.nan,
             "You count the pairs; a share is that number divided by the number of pairs with both scores.": right,
+            "You divide the probabilities; the threshold is one of their difference.": (a / b > threshold).mean(),
+            "You take the mean difference; a share counts the pairs whose difference is larger than the threshold.":
+                (a - b).mean(),
         }, f"nine pairs, one of them without a score, and the threshold {threshold}")  # fmt: skip
     return (
         "A tie is no success, a pair without a score is left out, and a threshold of probabilities wants probabilities."
@@ -71,6 +74,7 @@ def share_right(function: Any, expected: Any, items: pd.DataFrame, lm: LanguageM
     }, "six pairs, in two of which the contexts are the same")  # fmt: skip
     judge(an_array(call(function, a[4:], b[4:], probability_a[4:], probability_b[4:]), 2), [np.nan, 2], {
         "Where no pair is left there is no share: 0 would say that the model failed. Give NaN (`np.nan`).": [0, 2],
+        "Where no pair is left there is no share: .5 would say that the model guessed. Give NaN (`np.nan`).": [0.5, 2],
         "Where no pair is left there is no share: 1 would say that the model did well. Give NaN (`np.nan`).": [1, 2],
     }, "two pairs with the same context twice")  # fmt: skip
     told = []

@@ -63,6 +63,11 @@ def margin(function: Any, expected: Any, lm: LanguageModel) -> str:
             "You leave out what stands right of the gap; this model reads it.": blind - blind_bad,
         }, f"*{gap.left} ___ {gap.right}* with *is* and *are*")  # fmt: skip
         margins.append(good - bad)
+    good, bad = _log_probabilities(lm, gap, ["was", "were"])
+    judge(a_number(call(function, *gap, "was", "were")), good - bad, {
+        "For *was* and *were* you give the margin of *is* and *are*: use the forms that are given, `good` and `bad`.":
+            margins[-1],
+    }, f"*{gap.left} ___ {gap.right}* with *was* and *were*")  # fmt: skip
     change = CHANGES[0 if margins[1] > margins[0] else 1 if margins[1] < margins[0] else 2]
     came = (
         "as you expected" if change == expected else f"and you expected *{expected}*: whom does this model listen to?"

@@ -89,7 +89,7 @@ start.surprisal(surprisal, perplexity)
 prediction = ...  # "larger", "smaller" or "the same"
 
 def margin(left, right, good, bad):
-    """log P(good) - log P(bad) at the gap between ``left`` and ``right``, natural log: one number."""
+    """log P(good) - log P(bad) at the gap between ``left`` and ``right``, in nats: one number."""
     raise NotImplementedError
 
 # %%

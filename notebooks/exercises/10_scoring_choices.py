@@ -60,7 +60,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def pseudo_log_likelihood(log_probabilities, ids, padding):
-    """Sum of the tokens' log-probabilities; arrays of shape (positions, vocabulary) and (positions,), an id: one number."""
+    """One number; arrays of shape (positions, vocabulary) and (positions,), the padding's id."""
     raise NotImplementedError
 
 # %%
@@ -101,7 +101,7 @@ PAIRS
 prediction = ...  # "first", "middle" or "last"
 
 def score(pieces, table, start_token):
-    """Natural log-probability of a list of pieces under ``table[before][piece]``, with the start token or without: one number."""
+    """Log-probability of a list of pieces; ``table[before][piece]`` is a probability: one number."""
     raise NotImplementedError
 
 # %%
@@ -118,7 +118,8 @@ choices.start_token(score, prediction)
 
 # %%
 [scored] = lm.score(["She heard the violin again."])
-print(*(f"{piece} {cost:.2f}" for piece, cost in zip(scored.pieces, scored.log_probabilities)), sep="\n")
+for piece, cost in zip(scored.pieces, scored.log_probabilities):
+    print(f"{piece:10} {cost:.2f}")
 
 # %% [markdown]
 # <details><summary>Hint</summary>

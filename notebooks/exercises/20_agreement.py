@@ -59,7 +59,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def share_right(good, bad):
-    """Share of valid pairs (both forms have a score) whose right form is strictly more probable; arrays of shape (pairs,)."""
+    """Share of valid pairs whose right form is strictly more probable; arrays of shape (pairs,)."""
     raise NotImplementedError
 
 # %%
@@ -98,7 +98,7 @@ scored[["left", "good", "bad", "right", "attractor", "correct"]].head()
 prediction = ...  # "none", "match" or "mismatch"
 
 def share_by(pairs, column):
-    """Share right (mean of ``correct`` over scored pairs) for each value of ``column``: a dict or a Series."""
+    """Mean of ``correct`` over scored pairs for each value of ``column``: a dict or a Series."""
     raise NotImplementedError
 
 # %%
@@ -128,7 +128,8 @@ agreement.share_by(share_by, prediction, scored)
 
 # %% tags=["stub"]
 my_items = [
-    {"sentence_good": "The label on the bottles is new.", "sentence_bad": "The label on the bottles are new.", "label": -1},
+    {"sentence_good": "The label on the bottles is new.",
+     "sentence_bad": "The label on the bottles are new.", "label": -1},
     ...,
 ]
 

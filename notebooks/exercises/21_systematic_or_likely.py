@@ -99,7 +99,7 @@ VERBS
 prediction = ...  # as the cutoff shrinks from 1 to 0.5, EW "rises", "falls" or "stays"
 
 def ew_within(vocabulary, verbs, cutoff):
-    """EW of the verbs, a list of (right, wrong), within a top cutoff; ``vocabulary`` is a dict of probabilities: one number."""
+    """EW of a list of (right, wrong) within a top cutoff; ``vocabulary`` is a dict: one number."""
     raise NotImplementedError
 
 # %%

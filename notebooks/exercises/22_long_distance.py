@@ -21,6 +21,8 @@
 model = "distilbert-mlm"  # a bundled model, a name in data/models.csv, a hub id or a folder
 
 # %% tags=["hide-input"]
+import numpy as np
+
 from lib.checks import long_distance
 from lib.models import load
 
@@ -52,7 +54,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def with_form(sent, len_prefix, form):
-    """The sentence of a row with ``form`` as its verb, without ``<eos>``: words separated by one space."""
+    """The sentence with ``form`` as its verb, without ``<eos>``: words separated by one space."""
     raise NotImplementedError
 
 # %%
@@ -61,12 +63,12 @@ long_distance.with_form(with_form)
 # %% [markdown]
 # ## 2 · Sense against nonsense, fairly
 #
-# 20 minutes · hard · by hand
+# 20 minutes · hard · change a choice
 #
-# How much does sense help? Each sentence has nonsense variants of its own; a hard sentence is hard in all of them. So take the difference
-# within each sentence, the share right of its sensible rows minus that of its nonsense rows, and then the mean over sentences. A sentence that lacks
-# one of the two says nothing. Work it out for this table, then write the function: `table` has the columns `sentence`, `kind` (`"sense"` or `"nonsense"`)
-# and `correct` (1 or 0), a row a pair.
+# How much does sense help? The choice is where to take the difference. *Pooled*: the share right of all sensible rows minus that of all nonsense rows.
+# *Within sentences*: the same difference for each sentence and its own nonsense variants, for a hard sentence is hard in all of them, and then the mean over
+# sentences; one that lacks either kind says nothing. First predict, for the table below, which gives sense the larger advantage. Then write the one within
+# sentences: `table` has a row a pair, and the columns `sentence`, `kind` (`"sense"` or `"nonsense"`) and `correct` (1 or 0). One number.
 #
 # | sentence | sense | nonsense |
 # |---|---|---|
@@ -82,17 +84,19 @@ long_distance.with_form(with_form)
 # </details>
 # <details><summary>What should come out</summary>
 #
-# a: 1 − 0.5; b: 0 − 0.25; c says nothing. The mean of the two is 0.125. Pooled, the rows would say otherwise: try it.
+# Within sentences, a: 1 − 0.5; b: 0 − 0.25; c says nothing. The mean of the two is 0.125. Pooled it is 2/3 − 2/6.
 #
 # </details>
 
 # %% tags=["stub"]
+prediction = ...  # "pooled", "within sentences" or "the same"
+
 def gain(table):
     """Mean over sentences of share right in sense minus share right in nonsense: one number."""
     raise NotImplementedError
 
 # %%
-long_distance.gain(gain)
+long_distance.gain(gain, prediction)
 
 # %% [markdown]
 # ## 3 · Nonsense of your own

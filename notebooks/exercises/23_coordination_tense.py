@@ -74,8 +74,10 @@ coordination_tense.on_paper(right)
 
 # %%
 pairs = pd.DataFrame(
-    [("The doctor", "did", "will", "not work yesterday."), ("The doctor", "will", "did", "not work tomorrow."),
-     ("The guests", "did", "will", "not sing last night."), ("The guests", "will", "did", "not sing tomorrow night.")],
+    [("The doctor", "did", "will", "not work yesterday."),
+     ("The doctor", "will", "did", "not work tomorrow."),
+     ("The guests", "did", "will", "not sing last night."),
+     ("The guests", "will", "did", "not sing tomorrow night.")],
     columns=["left", "good", "bad", "right"],
 )  # fmt: skip
 pairs
@@ -96,7 +98,7 @@ pairs
 prediction = ...  # "none of them", "half of them", "all of them" or "it depends on the model"
 
 def left_only(pairs):
-    """A list with one ``Gap`` for each row of ``pairs``: its left context, and a full stop as right context."""
+    """A list with a ``Gap`` for each row of ``pairs``: its left context, and a full stop."""
     raise NotImplementedError
 
 # %%

@@ -57,7 +57,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def verdicts(good, bad, tokens_good, tokens_bad, reduction):
-    """1 where the good sentence is more probable by the "sum" or "mean" of its tokens, else 0: shape (pairs,)."""
+    """1 where the good sentence wins by the "sum" or "mean" of its tokens, else 0: shape (pairs,)."""
     raise NotImplementedError
 
 # %%

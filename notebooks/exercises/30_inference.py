@@ -59,7 +59,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def accuracy_at(predictions, expected, k):
-    """Share of contexts whose expected word is among the likeliest ``k`` of its list of predictions."""
+    """Share of contexts whose expected word is among the likeliest ``k`` of their predictions."""
     raise NotImplementedError
 
 # %%
@@ -95,7 +95,7 @@ answers[["item", "role", "candidate", "probability"]].head(6).round(5)
 prediction = ...  # "up or stays", "down or stays" or "either way"
 
 def in_order(expected, within, between, threshold):
-    """Share of scored items whose two steps are both larger than ``threshold``; arrays of shape (items,)."""
+    """Share of scored items with both steps larger than ``threshold``; arrays of shape (items,)."""
     raise NotImplementedError
 
 # %%
@@ -125,7 +125,8 @@ inference.in_order(in_order, prediction, answers)
 
 # %% tags=["stub"]
 my_items = [
-    ("She sat down in front of the black and white keys.", "Soon everybody listened to her", "piano", "guitar", "horse"),
+    ("She sat down in front of the black and white keys.",
+     "Soon everybody listened to her", "piano", "guitar", "horse"),
     ...,
 ]
 

@@ -58,7 +58,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def sensitivity(log_a, log_b, threshold):
-    """Share of scored pairs with P(a) - P(b) > ``threshold``; log-probabilities of shape (pairs,)."""
+    """Share of scored pairs with P(a) - P(b) > ``threshold``; arrays of shape (pairs,)."""
     raise NotImplementedError
 
 # %%
@@ -94,7 +94,7 @@ items.assign(both_hidden=hidden["context"])[["item", "condition", "context", "bo
 prediction = ...  # "zero", "half" or "undefined"
 
 def share_right(contexts_a, contexts_b, probability_a, probability_b):
-    """Share right among pairs whose contexts differ (NaN: none do), number of pairs whose contexts are one."""
+    """Share right among pairs whose contexts differ (NaN: none do), number of the others."""
     raise NotImplementedError
 
 # %%
@@ -123,7 +123,8 @@ roles.share_right(share_right, prediction, items, lm)
 
 # %% tags=["stub"]
 my_pairs = [
-    ("The reporter asked which thief the policeman had", "The reporter asked which policeman the thief had", "arrested"),
+    ("The reporter asked which thief the policeman had",
+     "The reporter asked which policeman the thief had", "arrested"),
     ...,
 ]
 

@@ -21,6 +21,8 @@
 model = "distilbert-mlm"  # a bundled model, a name in data/models.csv, a hub id or a folder
 
 # %% tags=["hide-input"]
+import numpy as np
+
 from lib.checks import negation
 from lib.cloze.answers import ask
 from lib.cloze.items import item_file, read_negation
@@ -58,7 +60,7 @@ lm = load(model)
 
 # %% tags=["stub"]
 def count_right(true_affirmative, false_affirmative, true_negative, false_negative):
-    """Items right in the affirmative, in the negative, in both: three numbers; arguments of shape (items,)."""
+    """Items right in the affirmative, in the negative, in both: three numbers."""
     raise NotImplementedError
 
 # %%
@@ -95,7 +97,7 @@ answers["natural"][["item", "polarity", "role", "context", "candidate", "probabi
 prediction = ...  # "simple", "natural" or "the same"
 
 def shares(answers):
-    """Share of scored items whose true word is more probable: in affirmative sentences, in negative ones."""
+    """Share of scored items that are right in affirmative sentences, in negative ones: two numbers."""
     raise NotImplementedError
 
 # %%

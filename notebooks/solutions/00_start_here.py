@@ -98,14 +98,14 @@ start.surprisal(surprisal, perplexity)
 prediction = ...  # "larger", "smaller" or "the same"
 
 def margin(left, right, good, bad):
-    """log P(good) - log P(bad) at the gap between ``left`` and ``right``, natural log: one number."""
+    """log P(good) - log P(bad) at the gap between ``left`` and ``right``, in nats: one number."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "smaller"
 
 def margin(left, right, good, bad):
-    """log P(good) - log P(bad) at the gap between ``left`` and ``right``, natural log: one number."""
+    """log P(good) - log P(bad) at the gap between ``left`` and ``right``, in nats: one number."""
     [batch] = lm.fill([Gap(left, right)], "never")
     good_id, bad_id = (lm.word(form, "middle").ids[0] for form in (good, bad))
     return batch.log_probabilities[0, good_id] - batch.log_probabilities[0, bad_id]

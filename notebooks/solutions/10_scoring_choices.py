@@ -60,12 +60,12 @@ lm = load(model)
 
 # %% tags=["stub"]
 def pseudo_log_likelihood(log_probabilities, ids, padding):
-    """Sum of the tokens' log-probabilities; arrays of shape (positions, vocabulary) and (positions,), an id: one number."""
+    """One number; arrays of shape (positions, vocabulary) and (positions,), the padding's id."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 def pseudo_log_likelihood(log_probabilities, ids, padding):
-    """Sum of the tokens' log-probabilities; arrays of shape (positions, vocabulary) and (positions,), an id: one number."""
+    """One number; arrays of shape (positions, vocabulary) and (positions,), the padding's id."""
     of_tokens = log_probabilities[np.arange(len(ids)), ids]
     return of_tokens[ids != padding].sum()
 
@@ -107,14 +107,14 @@ PAIRS
 prediction = ...  # "first", "middle" or "last"
 
 def score(pieces, table, start_token):
-    """Natural log-probability of a list of pieces under ``table[before][piece]``, with the start token or without: one number."""
+    """Log-probability of a list of pieces; ``table[before][piece]`` is a probability: one number."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "first"
 
 def score(pieces, table, start_token):
-    """Natural log-probability of a list of pieces under ``table[before][piece]``, with the start token or without: one number."""
+    """Log-probability of a list of pieces; ``table[before][piece]`` is a probability: one number."""
     row = [START, *pieces] if start_token else pieces
     return sum(np.log(table[before][piece]) for before, piece in zip(row, row[1:]))
 
@@ -132,7 +132,8 @@ choices.start_token(score, prediction)
 
 # %%
 [scored] = lm.score(["She heard the violin again."])
-print(*(f"{piece} {cost:.2f}" for piece, cost in zip(scored.pieces, scored.log_probabilities)), sep="\n")
+for piece, cost in zip(scored.pieces, scored.log_probabilities):
+    print(f"{piece:10} {cost:.2f}")
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -59,12 +59,12 @@ lm = load(model)
 
 # %% tags=["stub"]
 def share_right(good, bad):
-    """Share of valid pairs (both forms have a score) whose right form is strictly more probable; arrays of shape (pairs,)."""
+    """Share of valid pairs whose right form is strictly more probable; arrays of shape (pairs,)."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 def share_right(good, bad):
-    """Share of valid pairs (both forms have a score) whose right form is strictly more probable; arrays of shape (pairs,)."""
+    """Share of valid pairs whose right form is strictly more probable; arrays of shape (pairs,)."""
     valid = np.isfinite(good) & np.isfinite(bad)
     return (good > bad)[valid].mean()
 
@@ -104,14 +104,14 @@ scored[["left", "good", "bad", "right", "attractor", "correct"]].head()
 prediction = ...  # "none", "match" or "mismatch"
 
 def share_by(pairs, column):
-    """Share right (mean of ``correct`` over scored pairs) for each value of ``column``: a dict or a Series."""
+    """Mean of ``correct`` over scored pairs for each value of ``column``: a dict or a Series."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "mismatch"
 
 def share_by(pairs, column):
-    """Share right (mean of ``correct`` over scored pairs) for each value of ``column``: a dict or a Series."""
+    """Mean of ``correct`` over scored pairs for each value of ``column``: a dict or a Series."""
     return pairs.groupby(column)["correct"].mean()
 
 # %%
@@ -141,13 +141,15 @@ agreement.share_by(share_by, prediction, scored)
 
 # %% tags=["stub"]
 my_items = [
-    {"sentence_good": "The label on the bottles is new.", "sentence_bad": "The label on the bottles are new.", "label": -1},
+    {"sentence_good": "The label on the bottles is new.",
+     "sentence_bad": "The label on the bottles are new.", "label": -1},
     ...,
 ]
 
 # %% tags=["solution"]
 my_items = [
-    {"sentence_good": "The label on the bottles is new.", "sentence_bad": "The label on the bottles are new.", "label": -1},
+    {"sentence_good": "The label on the bottles is new.",
+     "sentence_bad": "The label on the bottles are new.", "label": -1},
     {"sentence_good": "The labels on the bottle are new.", "sentence_bad": "The labels on the bottle is new.", "label": -2},
     {"sentence_good": "The boy that the teachers know works here.", "sentence_bad": "The boy that the teachers know work here.",
      "label": -1},

@@ -104,14 +104,14 @@ VERBS
 prediction = ...  # as the cutoff shrinks from 1 to 0.5, EW "rises", "falls" or "stays"
 
 def ew_within(vocabulary, verbs, cutoff):
-    """EW of the verbs, a list of (right, wrong), within a top cutoff; ``vocabulary`` is a dict of probabilities: one number."""
+    """EW of a list of (right, wrong) within a top cutoff; ``vocabulary`` is a dict: one number."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "rises"
 
 def ew_within(vocabulary, verbs, cutoff):
-    """EW of the verbs, a list of (right, wrong), within a top cutoff; ``vocabulary`` is a dict of probabilities: one number."""
+    """EW of a list of (right, wrong) within a top cutoff; ``vocabulary`` is a dict: one number."""
     inside, mass = set(), 0.0
     for item in sorted(vocabulary, key=vocabulary.get, reverse=True):
         if mass >= cutoff:

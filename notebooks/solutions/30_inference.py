@@ -59,12 +59,12 @@ lm = load(model)
 
 # %% tags=["stub"]
 def accuracy_at(predictions, expected, k):
-    """Share of contexts whose expected word is among the likeliest ``k`` of its list of predictions."""
+    """Share of contexts whose expected word is among the likeliest ``k`` of their predictions."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 def accuracy_at(predictions, expected, k):
-    """Share of contexts whose expected word is among the likeliest ``k`` of its list of predictions."""
+    """Share of contexts whose expected word is among the likeliest ``k`` of their predictions."""
     right = 0
     for listed, word in zip(predictions, expected, strict=True):
         own = [probability for piece, kind, probability in listed if (piece, kind) == (word, "word")]
@@ -104,14 +104,14 @@ answers[["item", "role", "candidate", "probability"]].head(6).round(5)
 prediction = ...  # "up or stays", "down or stays" or "either way"
 
 def in_order(expected, within, between, threshold):
-    """Share of scored items whose two steps are both larger than ``threshold``; arrays of shape (items,)."""
+    """Share of scored items with both steps larger than ``threshold``; arrays of shape (items,)."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "down or stays"
 
 def in_order(expected, within, between, threshold):
-    """Share of scored items whose two steps are both larger than ``threshold``; arrays of shape (items,)."""
+    """Share of scored items with both steps larger than ``threshold``; arrays of shape (items,)."""
     steps = np.array([expected - within, within - between])
     scored = np.isfinite(steps).all(0)
     return (steps > threshold).all(0)[scored].mean()
@@ -143,13 +143,15 @@ inference.in_order(in_order, prediction, answers)
 
 # %% tags=["stub"]
 my_items = [
-    ("She sat down in front of the black and white keys.", "Soon everybody listened to her", "piano", "guitar", "horse"),
+    ("She sat down in front of the black and white keys.",
+     "Soon everybody listened to her", "piano", "guitar", "horse"),
     ...,
 ]
 
 # %% tags=["solution"]
 my_items = [
-    ("She sat down in front of the black and white keys.", "Soon everybody listened to her", "piano", "guitar", "horse"),
+    ("She sat down in front of the black and white keys.",
+     "Soon everybody listened to her", "piano", "guitar", "horse"),
     ("He tuned the six strings at the camp fire.", "Soon everybody listened to his", "guitar", "piano", "cow"),
     ("The rider put on her boots and took the saddle.", "Then she went to look for her", "horse", "cow", "guitar"),
     ("The farmer came with a bucket because he wanted milk.", "Then he went to look for his", "cow", "horse", "piano"),

@@ -58,12 +58,12 @@ lm = load(model)
 
 # %% tags=["stub"]
 def sensitivity(log_a, log_b, threshold):
-    """Share of scored pairs with P(a) - P(b) > ``threshold``; log-probabilities of shape (pairs,)."""
+    """Share of scored pairs with P(a) - P(b) > ``threshold``; arrays of shape (pairs,)."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 def sensitivity(log_a, log_b, threshold):
-    """Share of scored pairs with P(a) - P(b) > ``threshold``; log-probabilities of shape (pairs,)."""
+    """Share of scored pairs with P(a) - P(b) > ``threshold``; arrays of shape (pairs,)."""
     scored = np.isfinite(log_a) & np.isfinite(log_b)
     return (np.exp(log_a) - np.exp(log_b) > threshold)[scored].mean()
 
@@ -100,14 +100,14 @@ items.assign(both_hidden=hidden["context"])[["item", "condition", "context", "bo
 prediction = ...  # "zero", "half" or "undefined"
 
 def share_right(contexts_a, contexts_b, probability_a, probability_b):
-    """Share right among pairs whose contexts differ (NaN: none do), number of pairs whose contexts are one."""
+    """Share right among pairs whose contexts differ (NaN: none do), number of the others."""
     raise NotImplementedError
 
 # %% tags=["solution"]
 prediction = "undefined"
 
 def share_right(contexts_a, contexts_b, probability_a, probability_b):
-    """Share right among pairs whose contexts differ (NaN: none do), number of pairs whose contexts are one."""
+    """Share right among pairs whose contexts differ (NaN: none do), number of the others."""
     differ = np.array(contexts_a) != np.array(contexts_b)
     share = (probability_a > probability_b)[differ].mean() if differ.any() else np.nan
     return share, (~differ).sum()
@@ -138,13 +138,15 @@ roles.share_right(share_right, prediction, items, lm)
 
 # %% tags=["stub"]
 my_pairs = [
-    ("The reporter asked which thief the policeman had", "The reporter asked which policeman the thief had", "arrested"),
+    ("The reporter asked which thief the policeman had",
+     "The reporter asked which policeman the thief had", "arrested"),
     ...,
 ]
 
 # %% tags=["solution"]
 my_pairs = [
-    ("The reporter asked which thief the policeman had", "The reporter asked which policeman the thief had", "arrested"),
+    ("The reporter asked which thief the policeman had",
+     "The reporter asked which policeman the thief had", "arrested"),
     ("The reporter asked which policeman the thief had", "The reporter asked which thief the policeman had", "escaped"),
     ("Nobody remembered which pupil the teacher had", "Nobody remembered which teacher the pupil had", "taught"),
     ("Nobody remembered which teacher the pupil had", "Nobody remembered which pupil the teacher had", "admired"),
