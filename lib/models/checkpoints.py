@@ -88,7 +88,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LitmusError(f"{file} is not valid JSON ({error}); mend it or get it again.") from None
     return found if isinstance(found, dict) else {}
 
