@@ -154,11 +154,12 @@ def test_the_cache_moves_with_its_variable(wheel, tmp_path, monkeypatch):
 
 def test_a_wheel_with_another_checksum_is_refused(wheel, tmp_path):
     with pytest.raises(
-        LitmusError, match=r"litmus-pretend==1\.0 .* is not the file that Litmus was made with"
+        LitmusError, match=r"litmus-pretend==1\.0 is not the file that Litmus was made with .*with another index\.$"
     ) as caught:
         kept(wheel._replace(sha256="0" * 64))
     assert "\n" not in str(caught.value)
     assert inside(tmp_path) == []
+    assert kept(wheel).is_dir()  # the same index with the right file
 
 
 def test_without_the_index_it_is_refused_in_one_sentence(wheel, tmp_path):

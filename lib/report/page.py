@@ -1,6 +1,7 @@
 """The page of one notebook, put together."""
 
 import base64
+import contextlib
 import functools
 import hashlib
 import json
@@ -21,6 +22,7 @@ from lib.errors import LitmusError
 from lib.report import downloads, head
 from lib.report.safe import clean, markdown
 from lib.report.words import TEMPLATE, chart_in_plain_words, html_in_plain_words
+from lib.say import shown
 
 VEGA_LITE_TYPE = "application/vnd.vegalite.v5+json"
 SHOWN = [
@@ -48,10 +50,22 @@ def render(path: Path | str, out: Path | str | None = None) -> Path:
     Without ``out`` the page lies beside the notebook: ``X.html``, or ``X.FAILED.html`` where a cell of the notebook
     failed (and a page of the other kind, left from an earlier run, is removed). A page put elsewhere, and the index, has
     no links to neighbours. The head tells what ``X.json`` says; where there is none, what papermill left in the notebook.
-    Raises LitmusError for a file that is missing or no notebook.
+    Raises LitmusError for a file that is missing or no notebook, and for a record that is none.
     """
     path = Path(path)
-    notebook = _read(path)
+    try:
+        return _rendered(path, _read(path), out)
+    except (LitmusError, OSError):
+        raise
+    except Exception as error:  # a notebook or a record that another program wrote or changed
+        raise LitmusError(
+            f"{path} and the {path.stem}.json beside it are not as `python -m lib.run` writes them "
+            f"({type(error).__name__}: {error}): run the notebook again."
+        ) from error
+
+
+def _rendered(path: Path, notebook: NotebookNode, out: Path | str | None) -> Path:
+    """Write the page (see ``render``)."""
     failing = _failing_cell(notebook)
     failed = failing is not None or bool(notebook.metadata.get("papermill", {}).get("exception"))
     record = {} if failed else _record(path.with_name(f"{path.stem}.json"))
@@ -80,13 +94,25 @@ def render(path: Path | str, out: Path | str | None = None) -> Path:
         failing.metadata["litmus"] = {"failed": True}
     text, _ = _exporter().from_notebook_node(notebook, resources={"page": page})
     text = text.replace(DOWNLOADS, downloads.links(path, target, record, downloads.LIMIT - len(text.encode())), 1)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    half = target.with_name(f".{target.name}.{os.getpid()}")
-    half.write_text(text, encoding="utf-8")
-    half.replace(target)
+    _put(text, target)
     if not out:
         (good if failed else bad).unlink(missing_ok=True)
     return target
+
+
+def _put(text: str, target: Path) -> None:
+    """Write a page whole or not at all; one of before stays until then."""
+    half = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        half.write_bytes(text.encode())
+        half.replace(target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
+        raise LitmusError(
+            f"the page {shown(str(target))} cannot be written ({error.strerror}); make room, or name another place by --out."
+        ) from error
 
 
 def _read(path: Path) -> NotebookNode:
@@ -94,7 +120,7 @@ def _read(path: Path) -> NotebookNode:
         return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
     except FileNotFoundError as error:
         raise LitmusError(f"{path} does not exist: run the notebook first, with `python -m lib.run`.") from error
-    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:  # AttributeError: JSON, but a list
+    except Exception as error:  # what nbformat raises on JSON that is no notebook has no end
         raise LitmusError(
             f"{path} is not an executed notebook: give the .ipynb that `python -m lib.run` wrote."
         ) from error
@@ -106,7 +132,7 @@ def _record(path: Path) -> dict[str, Any]:
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise LitmusError(f"{path} is not JSON ({error}): run the notebook again.") from error
     if not isinstance(record, dict):
         raise LitmusError(f"{path} does not hold the results of a notebook: run the notebook again.")
