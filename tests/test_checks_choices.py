@@ -1,12 +1,16 @@
 """Common wrong answers to the exercises to ``10_scoring_choices``, each with the message that it gets."""
 
+import re
 from itertools import pairwise
 
+import jupytext
 import numpy as np
 import pytest
 
+from lib import sentences
 from lib.checks import NotYet, choices
 from lib.checks.choices import START
+from lib.paths import NOTEBOOKS
 
 
 def refused(check, words, *answer):
@@ -125,6 +129,18 @@ def test_my_pair(pair, words, masked):
             choices.my_pair.__wrapped__(pair, masked)
         return
     refused(choices.my_pair, words, pair, masked)
+
+
+@pytest.mark.bundled
+def test_the_cell_that_shows_costs_and_the_check_have_the_same_numbers(masked):
+    cells = jupytext.read(NOTEBOOKS / "exercises" / "10_scoring_choices.py").cells
+    [cell] = [cell.source for cell in cells if "She heard the violin again." in cell.source]
+    told = []
+    exec(cell.replace("violin", "chimpanzee"), {"lm": masked, "sentences": sentences, "print": told.append})
+    of_sum, of_mean = re.findall(r"-[\d.]+\d", told[-1])
+    with pytest.raises(NotYet) as found:
+        choices.my_pair.__wrapped__(("She heard the chimpanzee again.", "She heard the man again."), masked)
+    assert f"sum {of_sum} against" in str(found.value) and f"mean {of_mean} against" in str(found.value)
 
 
 @pytest.mark.bundled

@@ -23,6 +23,7 @@ model = "distilbert-mlm"  # a bundled model, a name in data/models.csv, a hub id
 # %% tags=["hide-input"]
 import numpy as np
 
+from lib import sentences
 from lib.checks import choices
 from lib.checks.choices import BIGRAM, PAIRS, START
 from lib.models import load
@@ -114,12 +115,13 @@ choices.start_token(score, prediction)
 #
 # Write two sentences that differ in one word, of which this model prefers one by the sum of the log-probabilities of its tokens and the other by the
 # mean. First think: what must be true of the numbers of tokens? And which of the two will the mean prefer? The cell below shows how the model cuts
-# a sentence and what each token costs; look for your words with it.
+# a sentence, what each token costs, and the sum and mean that count; look for your words with it.
 
 # %%
-[scored] = lm.score(["She heard the violin again."])
+[scored] = sentences.score(lm, ["She heard the violin again."])
 for piece, cost in zip(scored.pieces, scored.log_probabilities):
     print(f"{piece:10} {cost:.2f}")
+print(f"sum {sentences.reduce(scored, 'sum'):.2f}, mean {sentences.reduce(scored, 'mean'):.2f}")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
