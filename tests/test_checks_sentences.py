@@ -154,7 +154,7 @@ def verdicts(good, bad, tokens_good, tokens_bad, reduction):
         (lambda g, b, m, n, r: getattr(g, r)(axis=1) > getattr(b, r)(axis=1), "With the sum you read the padding as tokens"),
         (lambda g, b, m, n, r: verdicts(g, b, m, n, r) if r == "sum" else g.mean(1) > b.mean(1),
          "With the mean you read the padding"),
-        (lambda g, b, m, n, r: np.where(g == -9, 0, g).sum(1) > np.where(b == -9, 0, b).sum(1), "For five pairs and the sum"),
+        (lambda g, b, m, n, r: np.where(g == -9, 0, g).sum(1) > np.where(b == -9, 0, b).sum(1), "the padding by its value"),
         (lambda g, b, m, n, r: by(g, m, r) < by(b, n, r), "in which the bad sentence is more probable"),
         (lambda g, b, m, n, r: by(g, m, r) - by(b, n, r), "not the verdict"),
         (lambda g, b, m, n, r: verdicts(g, b, m, n, r).mean(), "5 numbers are asked for; your function gives one number"),

@@ -37,6 +37,8 @@ def verdicts(function: Any) -> str:
             "the width of the array."
                 if reduction == "mean" else "You give the mean where the sum is asked for: look at `reduction`.":
                 totals[other][0] > totals[other][1],
+            "You tell the padding by its value, -9, but it can be any number. Go by `tokens_good` and `tokens_bad`.":
+                np.where(good == -9, 0, good).sum(1) > np.where(bad == -9, 0, bad).sum(1),
             f"With the {reduction} you mark the pairs in which the bad sentence is more probable.": first < second,
             f"You give the difference by the {reduction}, not the verdict; it is 1 where the difference is over zero, "
             "else 0.":
