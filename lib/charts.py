@@ -13,6 +13,7 @@ pages), a picture (shown where scripts are not trusted) and the description (whe
 
 import functools
 import hashlib
+import re
 import struct
 import zlib
 from collections.abc import Iterable
@@ -50,6 +51,9 @@ POWERS = alt.Axis(
     labelExpr="datum.value < 0.001 ? format(datum.value, '~e') : format(datum.value, '~g')",
 )
 """How a logarithmic axis is labelled: 1e-5, 0.001, 1."""
+
+UNDRAWABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that a picture cannot hold, because SVG cannot: control characters, and halves of characters."""
 
 POINTS = 1000
 """At most so many points are drawn in one panel: more cannot be told apart and make pages heavy."""
@@ -619,7 +623,7 @@ def _render(spec: dict, **_: object) -> tuple[dict, dict]:
     """The three types of one output, and the size at which the picture is to be shown."""
     import vl_convert
 
-    spec = {**spec, "$schema": SCHEMA}
+    spec = _drawable({**spec, "$schema": SCHEMA})
     scale = 1.25  # sharper costs more bytes in every notebook and page than it is worth
     png = _smaller(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale))
     width, height = struct.unpack(">II", png[16:24])
@@ -629,6 +633,15 @@ def _render(spec: dict, **_: object) -> tuple[dict, dict]:
         "text/plain": spec.get("description", "A chart without a description."),
     }
     return bundle, {"image/png": {"width": round(width / scale), "height": round(height / scale)}}
+
+
+def _drawable(part: Any) -> Any:
+    """A specification whose texts hold what a picture can hold: one control character in a word ends the whole process."""
+    if isinstance(part, dict):
+        return {_drawable(name): _drawable(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_drawable(value) for value in part]
+    return UNDRAWABLE.sub("\N{REPLACEMENT CHARACTER}", part) if isinstance(part, str) else part
 
 
 def _smaller(png: bytes) -> bytes:

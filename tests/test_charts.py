@@ -338,3 +338,19 @@ def test_training_curves_have_a_line_a_series_and_levels_to_compare_with():
     assert "trigram" in drawing(chart) and charts.BLUE in drawing(chart) and charts.VERMILLION in drawing(chart)
     assert charts.training_curves(table, "loss", description="Mine.").to_dict()["description"] == "Mine."
     assert "<path" in drawing(charts.training_curves(table, "loss"))
+
+
+EVERY_KIND = """
+import pandas as pd
+from lib import charts
+hostile = [chr(i) for i in (*range(32), 127, 133, 0xAD, 0x200E, 0x2028, 0x202E, 0xFEFF, 0xFFFE, 0xFFFF, 0x1F600)]
+chart = charts.words(pd.DataFrame({"word": [f"a{character}b<script>" for character in hostile], "probability": 0.5}))
+bundle, _ = charts._render({**chart.to_dict(), "title": "".join(hostile) + chr(0xD83D)})
+print(bundle["image/png"][:4], len(str(bundle["application/vnd.vegalite.v5+json"])) > 1000)
+"""
+
+
+def test_no_character_in_a_text_ends_the_process():
+    """Control characters cannot stand in SVG, and the program that draws pictures takes the kernel with it."""
+    done = subprocess.run([sys.executable, "-c", EVERY_KIND], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "b'\\x89PNG' True\n"), done.stderr[-500:]
