@@ -272,6 +272,15 @@ def by_place(answers):
     return [(part[::2] > part[1::2]).mean() for part in parts]
 
 
+def by_rows_of_roles(answers):
+    found = []
+    for polarity in ("affirmative", "negative"):
+        rows = answers[answers["polarity"] == polarity]
+        true, false = (rows.loc[rows["role"] == role, "probability"].to_numpy() for role in ("true", "false"))
+        found.append((true > false)[np.isfinite(true) & np.isfinite(false)].mean())
+    return found
+
+
 def together(answers):
     table = answers.pivot(index=["polarity", "item"], columns="role", values="probability").dropna()
     return [(table["true"] > table["false"]).mean()] * 2
@@ -293,6 +302,7 @@ def of_set(*negatives):
         (lambda t: (3, 1), "You count; a share is"),
         (together, "You do not keep the polarities apart"),
         (by_place, "You compare rows by where they stand"),
+        (by_rows_of_roles, "You set the true and the false words side by side as their rows come"),
         (
             lambda t: t[t["role"] == "true"].groupby("polarity")["probability"].mean(),
             "You take the mean probability of the true words",

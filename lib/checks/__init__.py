@@ -196,7 +196,8 @@ def _short(value: Any) -> str:
 
 def _named(error: BaseException) -> str:
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {shown(text)}" if text else type(error).__name__
+    shorter = text if len(text) <= 100 else f"{text[:97]}..."
+    return f"{type(error).__name__}: {shorter}" if text else type(error).__name__
 
 
 def _stopped(function: Any, error: BaseException) -> str:

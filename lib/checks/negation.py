@@ -72,6 +72,8 @@ def shares(function: Any, expected: Any, simple: pd.DataFrame, natural: pd.DataF
         "You take the mean probability of the true words; a share counts the items whose true word is the more probable.":
             table[table["role"] == "true"].groupby("polarity")["probability"].mean().to_numpy(),
         "You do not keep the polarities apart: each share is one of its own sentences.": [4 / 7, 4 / 7],
+        "You set the true and the false words side by side as their rows come; join them by item and polarity.":
+            [3 / 4, 0],
         "You compare rows by where they stand in the table. Compare the true and the false word of the same item and "
         "polarity.":
             _by_place(table),
