@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from conftest import require
 from safetensors.torch import load_file
 from test_bundled import convert, make_wheel
 from test_evaluate import command, written
-from test_grid import make_root, ran
+from test_grid import HEADER, make_root, ran
 from test_run import alive, children, write
 
 from lib import run
@@ -201,10 +202,18 @@ def test_a_kernel_that_is_killed_from_outside_is_one_sentence_and_the_next_call_
 def kernel_in(folder: Path, started: subprocess.Popen) -> int:
     """The kernel of a notebook that waits in a cell."""
     waiting = folder / "waiting"
-    while not (waiting.exists() and waiting.read_text()):
-        assert started.poll() is None, started.stderr
-        time.sleep(0.05)
+    until(lambda: waiting.exists() and waiting.read_text(), started)
     return int(waiting.read_text())
+
+
+def until(condition: Callable[[], object], started: subprocess.Popen | None = None) -> None:
+    """Wait for something that must come, while what brings it runs."""
+    for _ in range(3000):
+        if condition():
+            return
+        assert started is None or started.poll() is None, "it has ended"
+        time.sleep(0.1)
+    pytest.fail("it has not come in five minutes")
 
 
 def test_a_clock_that_was_set_back_costs_nothing(here):
@@ -487,3 +496,123 @@ def test_a_model_too_large_for_the_memory_is_told_and_the_next_one_is_loaded(tmp
     assert said.startswith(f"{large} could not be loaded: the memory of this machine is too small (")
     assert said.endswith("); close other programs, or choose a smaller model, or one of a smaller dtype.")
     assert done.stdout == f"{tiny.folder('gpt2')}\n"
+
+
+# ---- a whole grid
+
+GRID = """\
+model = "none"
+out = ""
+
+# %%
+import os
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+with Path("ran.log").open("a") as log:
+    log.write(f"{model} {os.getpid()}\\n")
+
+# %%
+mended = Path("mended").exists()
+if model == "killed" and not mended:
+    os.kill(os.getpid(), 9)
+if model == "full" and not mended:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+while model == "endless":
+    time.sleep(1)
+
+# %%
+for suffix in (".parquet", ".csv", ".json"):
+    Path(out + suffix).write_text('{"pad": "%s"}' % ("0" * 9000))
+"""
+LISTED = "name,source,family,revision,grid,parameters_millions,disk_megabytes,memory_megabytes,licence,note\n"
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """A grid halfway: of a good model, one whose kernel is killed, one whose disk is full, and one that never ends."""
+    root = make_root(tmp_path_factory.mktemp("grid") / "root")
+    for path in (root / "notebooks").iterdir():
+        path.unlink()
+    (root / "notebooks" / "10_tiny.py").write_text(HEADER.format(title="tiny") + GRID)
+    names = ("good", "killed", "full", "endless")
+    (root / "data" / "models.csv").write_text(
+        LISTED + "".join(f"{name},org/{name},causal,main,yes,1,1,100,MIT,\n" for name in names)
+    )
+    words = [sys.executable, "-m", "lib.grid", "--root", str(root)]
+    with (root / "said").open("w") as said:
+        started = subprocess.Popen(words, cwd=root, stdout=said, stderr=said)
+    waited_for = [
+        root / "reports" / name for name in ("good/10_tiny.html", "killed/10_tiny.ipynb", "full/10_tiny.ipynb")
+    ]
+    until(lambda: all(path.exists() for path in waited_for) and "endless" in (root / "ran.log").read_text(), started)
+    yield root, started
+    for process in reversed(descendants(started.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def descendants(process: int) -> list[int]:
+    """A process and all that it started, itself or through others."""
+    return [process, *(below for child in children(process) for below in descendants(child))]
+
+
+def test_a_grid_with_faults_survives_them_a_second_call_and_its_own_death(crowd):
+    root, started = crowd
+    said = (root / "said").read_text()
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 2 and "Traceback" not in said
+    assert any(
+        "the kernel died, killed from outside" in line and "reports/killed/10_tiny.ipynb" in line for line in errors
+    )
+    assert any("the disk takes no more (" in line and "reports/full/10_tiny.ipynb" in line for line in errors)
+    finished = files(root / "reports" / "good")
+    assert len(finished) == 5
+
+    again = one_sentence(call("grid", "--root", root, cwd=root), 2)  # two at once
+    assert again == f"another grid is running in {root}; wait for it, or stop it."
+    below = descendants(started.pid)
+    started.kill()  # the grid alone: what it started goes on, and so does its lock
+    started.wait()
+    assert one_sentence(call("grid", "--root", root, cwd=root), 2) == again
+    kernel = int((root / "ran.log").read_text().split("endless ")[1].split()[0])
+    assert kernel in below and alive(kernel)
+    below.remove(kernel)
+    for process in below:  # as when the power fails, but for the kernel: it sees that it is alone, and ends
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    until(lambda: not alive(kernel))
+    assert files(root / "reports" / "good") == finished
+
+    (root / "mended").touch()
+    (root / "ran.log").unlink()
+    last = call("grid", "--root", root, "--timeout", 20, cwd=root)
+    assert last.returncode == 1
+    assert [line.split()[:2] for line in last.stdout.splitlines() if line.endswith("  10_tiny")] == [
+        ["done", "killed"], ["done", "full"], ["failed", "endless"]
+    ]  # fmt: skip
+    assert "1 further result is fresh" in last.stdout
+    assert sorted(line.split()[0] for line in ran(root)) == ["endless", "full", "killed"]
+    assert "the cell took longer than the limit of 20 s (--timeout raises it)" in last.stderr
+    assert "the limit of 20 s" in (root / "reports" / "endless" / "10_tiny.FAILED.html").read_text()
+    assert files(root / "reports" / "good") == finished
+    assert not halves(root / "reports")
+
+
+def test_a_grid_takes_results_from_a_future_that_is_past_again_for_what_they_are(crowd):
+    """A clock that was set back: what is done stays done, and what has changed is newer, whatever its times say."""
+    root, _ = crowd
+    for path in (root / "reports").rglob("*"):
+        os.utime(path, (4e9, 4e9))
+    ran(root)
+    words = ["grid", "--root", root, "--models", "good killed"]
+    done = call(*words, cwd=root)
+    assert (done.returncode, ran(root)) == (0, []), done.stderr
+    assert done.stdout.startswith("nothing to do: 2 results are fresh\n")
+    source = root / "notebooks" / "10_tiny.py"
+    source.write_text(source.read_text().replace("# # tiny", "# # A better title"))
+    done = call(*words[:-1], "good", cwd=root)
+    assert done.returncode == 0 and [line.split()[0] for line in ran(root)] == ["good"]
+    assert "A better title" in (root / "reports" / "good" / "10_tiny.html").read_text()
