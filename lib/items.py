@@ -49,6 +49,8 @@ def lines_of(path: Path) -> list[tuple[int, str]]:
         raise LitmusError(f"{path} cannot be read ({error.strerror}); name a text file.") from None
     except UnicodeDecodeError as error:
         raise LitmusError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    except ValueError as error:  # a name with a null byte
+        raise LitmusError(f"{path} is no name of a file ({error}); check the path.") from None
     if text.startswith("\ufeff"):
         raise LitmusError(f"{path}, line 1 starts with a byte-order mark; save the file as UTF-8 without BOM.")
     lines = list(enumerate(text.split("\n"), start=1))  # never splitlines(): items may hold other line separators

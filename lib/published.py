@@ -54,9 +54,9 @@ def find(datasets: str | Path = "") -> Path | None:
     named = str(datasets) or os.environ.get("LITMUS_DATASETS", "")
     if not named:
         return PUBLISHED if sets_in(PUBLISHED) else None
-    folder = Path(named).expanduser()
+    folder = Path(os.path.expanduser(named))
     origin = "the parameter datasets" if str(datasets) else "the environment variable LITMUS_DATASETS"
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # Path.is_dir raises for a name that is too long
         raise LitmusError(f"{folder}, named by {origin}, is not a folder; name one that holds the published sets.")
     if not sets_in(folder):
         sets = ", ".join(dict.fromkeys(row.set for row in listed()))

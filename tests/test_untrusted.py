@@ -1,17 +1,28 @@
 """Items, folders and parameters by people who mean harm: nothing runs, nothing leaks into the page, nothing else is touched."""
 
 import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import nbformat
 import pandas as pd
 import pytest
 import tiny
+from browser import MISSING, available, browser
+from conftest import require
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib import formats, results, sentences
+from lib.errors import LitmusError
 from lib.evaluate import evaluate, plain, rows_of
 from lib.items import read_agreement
 from lib.models import load
+from lib.paths import ROOT
 from lib.report.page import render
 from lib.run import check_parameters
 
@@ -95,3 +106,156 @@ def test_sentences_of_any_characters_are_scored_or_have_a_reason():
     texts = [value for name, value in HOSTILE.items() if name != "megabyte"]
     for found in sentences.score(model, texts):
         assert found.reason or len(found.pieces) == len(found.log_probabilities) > 0
+
+
+# --- folders and names of models ----------------------------------------------------------------------------------------
+
+
+class Hostile:
+    """What unpickles to a file that is there then."""
+
+    def __init__(self, marker: Path):
+        self.marker = marker
+
+    def __reduce__(self):
+        return open, (str(self.marker), "w")
+
+
+def add(folder: Path, file: str, **entries: object) -> None:
+    """Entries in one of the JSON files of a model folder."""
+    path = folder / file
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(known | entries), encoding="utf-8")
+
+
+def weights_elsewhere(folder: Path, name: str, kind: str) -> None:
+    """An index in place of the weights, which names another file."""
+    (folder / "model.safetensors").unlink()
+    add(folder, f"{kind}.index.json", metadata={}, weight_map={"transformer.wte.weight": name})
+
+
+def pickles_beside(folder: Path, pickled: bytes) -> None:
+    for name in ("x.pkl", "training_args.bin", "optimizer.pt", "rng_state.pth", "tokenizer.pkl", "vocab.pickle"):
+        (folder / name).write_bytes(pickled)
+
+
+def pickled_shard(folder: Path, pickled: bytes) -> None:
+    weights_elsewhere(folder, "part.bin", "pytorch_model.bin")
+    (folder / "part.bin").write_bytes(pickled)
+
+
+def linked_weights(folder: Path, target: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to(target)
+
+
+AUTO = {"AutoTokenizer": ["mine.Mine", "mine.Mine"]}
+TRAP = "{{ ''.__class__.__mro__[1].__subclasses__() }}"
+FOLDERS: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
+    "code of a tokenizer": (lambda f, _: add(f, "tokenizer_config.json", auto_map=AUTO), ""),
+    "class of a tokenizer": (lambda f, _: add(f, "tokenizer_config.json", auto_map=AUTO, tokenizer_class="Mine"), ""),
+    "code of a configuration": (lambda f, _: add(f, "config.json", auto_map={"AutoConfig": "mine.Mine"}), ""),
+    "pickles beside the weights": (pickles_beside, ""),
+    "an adapter of elsewhere": (lambda f, _: add(f, "adapter_config.json", base_model_name_or_path="/etc"), ""),
+    "a template of chats": (lambda f, _: (f / "chat_template.jinja").write_text(TRAP), ""),
+    "a pickled part": (pickled_shard, "its weights are a pickle that may run code"),
+    "a pickle as safetensors": (lambda f, p: (f / "model.safetensors").write_bytes(p), "damaged"),
+    "weights outside": (lambda f, _: weights_elsewhere(f, "../../other.bin", "model.safetensors"), "could not be loaded"),
+    "weights that are a link": (lambda f, _: linked_weights(f, Path("/etc/passwd")), "damaged"),
+    "a limit that is text": (lambda f, _: add(f, "tokenizer_config.json", model_max_length="<script>"), "no number"),
+    "brackets without end": (lambda f, _: (f / "config.json").write_text('{"a":' * 3000), "could not be loaded"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(FOLDERS))
+def test_nothing_that_a_model_folder_brings_is_run(name, tmp_path):
+    """Loaded as if it were not there, or refused in one sentence; the folder is as it was."""
+    folder, marker = Path(shutil.copytree(tiny.folder("gpt2"), tmp_path / "model")), tmp_path / "it-ran"
+    change, said = FOLDERS[name]
+    (folder / "mine.py").write_text(f"open({str(marker)!r}, 'w')\n")
+    change(folder, pickle.dumps(Hostile(marker)))
+    before = {path: os.lstat(path).st_mtime_ns for path in folder.rglob("*")}
+    try:
+        model = load(str(folder))
+        assert not said and model.identity["weights"] == tiny.model("gpt2").identity["weights"]
+        assert model.maximum_length == 24 and model.score(["the keys are"])[0].reason == ""
+    except LitmusError as error:
+        assert said and said in str(error) and str(error).isprintable()
+    assert {path: os.lstat(path).st_mtime_ns for path in folder.rglob("*")} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+NAMES = ["a\0b", "a\nb", "x" * 300, "x" * 5000, "/" + "x" * 300, "../../../etc", "--help", "~nobody-here/x", "~nobody-here",
+         "file:///etc/passwd", "http://evil.example/x", "<script>", "a\x1b[31mb", "C:\\x", "$(touch hacked)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES, ids=[ascii(name[:20]) for name in NAMES])
+def test_a_name_of_any_kind_is_a_model_or_a_sentence(name, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(LitmusError) as refused:
+        load(name)
+    assert str(refused.value).isprintable() and len(str(refused.value)) < 1100
+    for read in (read_agreement, formats.read, published_find):
+        with pytest.raises(LitmusError):
+            read(name)
+
+
+def published_find(name: str) -> None:
+    from lib import published
+
+    published.find(name)
+
+
+# --- the whole way: items, parameters, a notebook, its page in a browser --------------------------------------------------
+
+QUOTED = """it's a "folder" {limit} \\n `touch hacked` $(touch hacked); import os; __import__('os').system('touch hacked') #"""
+
+
+@pytest.fixture(scope="module")
+def hostile_run(tmp_path_factory) -> Path:
+    """The folder of a real run over hostile items, which lie in a folder that is called like code."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / QUOTED.replace("/", "")).mkdir()
+    items = folder / QUOTED / "items <script>hacked=1</script>.jsonl".replace("/", "")
+    hostile = ["_".join(word.split()) for word in HOSTILE.values()]
+    subjects = [*hostile, "keys", "authors", "pilots", "guards", "tables"]
+    lines = [{"sentence_good": f"The {word} are here.", "sentence_bad": f"The {word} is here.", "label": -2,
+              "id": word, "paradigm": word} for word in subjects]  # fmt: skip
+    items.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    words = ["--model", str(tiny.folder("bert-cased")), "--set", f"items={[str(items)]!r}", "--set", "limit=0"]
+    words += ["--set", 'sample="seeded"', "--out", str(folder / "out")]
+    environment = {**os.environ, "LITMUS_DATASETS": "", "LITMUS_CACHE": str(folder / "cache")}
+    command = [sys.executable, "-m", "lib.run", "20_agreement", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+def test_hostile_items_and_quoted_parameters_go_the_whole_way_as_text(hostile_run):
+    result = json.loads((hostile_run / "out.json").read_text(encoding="utf-8"))
+    [path] = result["provenance"]["parameters"]["items"]
+    assert Path(path).is_file() and QUOTED in path
+    table = pd.read_parquet(hostile_run / "out.parquet")
+    assert len(table) == len(HOSTILE) + 5 and table["scorable"].sum() >= 5
+    assert (table["reason"] != "").sum() == (~table["scorable"]).sum()
+    cells = pd.read_csv(hostile_run / "out.csv", dtype=str, keep_default_na=False)
+    texts = cells.drop(columns=[name for name in cells if pd.api.types.is_numeric_dtype(table[name])])
+    assert not texts.map(lambda cell: cell[:1] in ("=", "+", "@", "\t")).any(axis=None)
+    names = {"cache", "out.csv", "out.html", "out.ipynb", "out.json", "out.parquet", QUOTED}
+    assert {path.name for path in hostile_run.iterdir()} <= names
+    assert not list(ROOT.glob("hacked*"))
+
+
+@pytest.mark.browser
+def test_the_page_of_hostile_items_runs_nothing(hostile_run, tmp_path):
+    require(available(), MISSING)
+    page = render(hostile_run / "out.ipynb")
+    assert page.stat().st_size < 8 * 2**20
+    with browser(tmp_path) as chromium:
+        chromium.open(page)
+        chromium.wait("document.querySelectorAll('figure.chart.drawn').length > 0")
+        assert chromium.script("return typeof hacked") == "undefined"
+        live = "iframe, object, embed, base, [onerror], [onload], a[href^='javascript' i], img[src='x']"
+        assert chromium.script("return document.querySelectorAll(arguments[0]).length", live) == 0
+        assert "hacked=1" in chromium.script("return document.body.textContent")  # shown, as text
+        assert chromium.outside() == [] and chromium.errors() == []

@@ -8,6 +8,7 @@ torch's own restricted reader (``weights_only``) does the rest, and the module i
 
 import io
 import json
+import os
 import pickletools
 import re
 import zipfile
@@ -65,7 +66,7 @@ def find(source: str) -> Checkpoint | None:
     ``source``: a file of weights, or a folder that holds one beside a ``vocab.txt``. A folder whose ``config.json`` is another
     library's is none. Raises LitmusError where a folder has more than one file of weights.
     """
-    path = Path(source).expanduser()
+    path = Path(os.path.expanduser(source))
     if path.is_file() and path.suffix in SUFFIXES:
         return Checkpoint(path, settings_of(path.parent))
     if not path.is_dir() or not (path / "vocab.txt").is_file():

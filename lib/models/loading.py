@@ -1,6 +1,7 @@
 """From a name to a model: bundled, listed in ``data/models.csv``, on the hub, in a folder, or in a checkpoint file."""
 
 import json
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +51,7 @@ def load(
         raise LitmusError(f"'{dtype}' is no dtype that Litmus loads; choose one of {', '.join(DTYPES)}.")
     check_start_state(start_state)
     if checkpoint := checkpoints.find(source):
-        words = Path(vocabulary).expanduser() if vocabulary else checkpoint.file.with_name("vocab.txt")
+        words = Path(os.path.expanduser(vocabulary)) if vocabulary else checkpoint.file.with_name("vocab.txt")
         return _recurrent(name, revision, checkpoint, words, start_state, found_device, DTYPES[dtype])
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     placing = {"device_map": "auto"} if spread else {}
@@ -118,7 +119,11 @@ def source_of(name: str, revision: str = listing.MAIN) -> str:
             )
         return str(bundled.folder(name))
     source = listing.read().get(name, {}).get("source", name)
-    path = Path(source).expanduser()
+    path = Path(os.path.expanduser(source))
+    try:
+        path.exists()
+    except OSError as error:  # a name that is too long
+        raise LitmusError(f"{source} is no name of a model ({error.strerror}); check it.") from None
     if not source.strip():
         raise LitmusError(
             "A model has a name, and this one is empty; name a model of data/models.csv, a folder, or a hub id."
@@ -209,6 +214,11 @@ def _check_head(name: str, report: dict[str, Any]) -> None:
 def _check_tokenizer(name: str, family: type, network: Any, tokenizer: Any) -> None:
     if not tokenizer.is_fast:
         raise LitmusError(f"{name} has a tokenizer without character offsets (a slow one), which scoring needs.")
+    if not isinstance(tokenizer.model_max_length, int | float):
+        raise LitmusError(
+            f"{name}: the model_max_length of its tokenizer_config.json is {tokenizer.model_max_length!r} and no number; "
+            "mend it or take it out."
+        )
     rows = network.get_input_embeddings().num_embeddings
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows:
