@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import jupytext
 import numpy as np
@@ -129,6 +130,11 @@ def test_my_pair(pair, words, masked):
             choices.my_pair.__wrapped__(pair, masked)
         return
     refused(choices.my_pair, words, pair, masked)
+
+
+def test_a_model_that_cuts_no_word_is_told_to_be_of_no_use_here():
+    word_level = SimpleNamespace(family="recurrent")
+    refused(choices.my_pair, "reads whole words", ("She saw the cat.", "She saw the dog."), word_level)
 
 
 @pytest.mark.bundled

@@ -28,6 +28,11 @@ ADVICE = {
 """What to do about an error whose own words do not say it, by a part of those words."""
 
 
+NOTHING = (
+    "Your function gives nothing back (`None`): does it end with `return`, on every way through? `print` only shows."
+)
+
+
 class NotYet(Exception):
     """Why an answer is not right yet: whole sentences, for the student."""
 
@@ -151,7 +156,7 @@ def _frozen(value: Any) -> bytes:
 
 def _numbers(found: Any, wanted: str) -> np.ndarray:
     if found is None:
-        raise NotYet("Your function gives nothing back (`None`): does it end with `return`, on every way through?")
+        raise NotYet(NOTHING)
     if isinstance(found, Iterator):
         raise NotYet("Your function gives a generator, whose values nobody has computed yet: give a list or an array.")
     if isinstance(found, (str, bytes, dict, set, bool, np.bool_)):

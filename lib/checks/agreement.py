@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lib import metrics, scoring
-from lib.checks import NotYet, a_number, call, exercise, judge, own_items, prediction
+from lib.checks import NOTHING, NotYet, a_number, call, exercise, judge, own_items, prediction
 from lib.errors import LitmusError
 from lib.items import FIELDS, LABELS, gaps, read_agreement
 from lib.models.protocol import LanguageModel
@@ -95,7 +95,7 @@ def my_items(given: Any, lm: LanguageModel) -> str:
 def _shares(found: Any, groups: tuple[str, ...]) -> dict[str, float]:
     """What the student's function gives as one number a group, in the order of ``groups``."""
     if found is None:
-        raise NotYet("Your function gives nothing back (`None`): does it end with `return`?")
+        raise NotYet(NOTHING)
     if isinstance(found, pd.DataFrame):
         raise NotYet('Your function gives a table; give the shares alone, a Series: one column, such as `["correct"]`.')
     if not isinstance(found, (dict, pd.Series)):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lib import metrics, scoring
-from lib.checks import NotYet, a_number, call, exercise, judge, own_items, prediction
+from lib.checks import NOTHING, NotYet, a_number, call, exercise, judge, own_items, prediction
 from lib.models.protocol import Gap, LanguageModel
 
 SMALL_WORDS = """
@@ -129,7 +129,7 @@ def my_sentences(given: Any, lm: LanguageModel) -> str:
 
 def _text(found: Any) -> str:
     if found is None:
-        raise NotYet("Your function gives nothing back (`None`): does it end with `return`?")
+        raise NotYet(NOTHING)
     if isinstance(found, (list, tuple)):
         raise NotYet("Your function gives a list of words; join them with spaces, `' '.join(...)`.")
     if not isinstance(found, str):
