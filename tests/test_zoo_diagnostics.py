@@ -5,7 +5,11 @@ The files hold words that the tiny vocabularies know beside words that they cut 
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +24,7 @@ from test_zoo import (
     around,
     before,
     distribution,
+    folder,
     pieces_behind,
     plain,
     scorable,
@@ -33,6 +38,8 @@ from lib.cloze.answers import ask
 from lib.errors import LitmusError
 from lib.metrics import PLURAL, SINGULAR
 from lib.models import Gap
+from lib.paths import ROOT
+from lib.report.page import render
 
 REASONS = {
     "too_long",
@@ -212,11 +219,14 @@ def sentence_value(model, sentence: str, method: str, reduction: str) -> float:
     return float((np.nansum if reduction == "sum" else np.nanmean)(found))
 
 
-PAIRS = [("The key is here.", "The key are here."),
-         ("The pilots laugh, the guard swims.", "The pilots laughs, the guard swims."), ("Does the souvenir walk?", "Do the souvenir walk?"), ("A 日 walks.", "A 日 walk."),
-         ("The guard likes keys.", "The guard likes two small keys."), ("The keys " * 30, "The key " * 30)]  # fmt: skip
-
-
+PAIRS = [
+    ("The key is here.", "The key are here."),
+    ("The pilots laugh, the guard swims.", "The pilots laughs, the guard swims."),
+    ("Does the souvenir walk?", "Do the souvenir walk?"),
+    ("A 日 walks.", "A 日 walk."),
+    ("The guard likes keys.", "The guard likes two small keys."),
+    ("The keys " * 30, "The key " * 30),
+]
 METHODS = [(name, method) for name in ALL for method in ("original", "within_word_l2r")
            if name in MASKED or method == "within_word_l2r"]  # fmt: skip
 
@@ -308,3 +318,35 @@ def test_long_distance_coordination_and_tense_at_the_target_and_as_sentences(nam
         with pytest.raises(LitmusError, match="choose masked-target"):
             evaluate.evaluate(model, pairs, "target-word")
     assert evaluate.by_word(model, judged)["word"].notna().all()
+
+
+# --- notebooks --------------------------------------------------------------------------------------------------------
+
+
+def run(notebook: str, name: str, place: Path) -> tuple[subprocess.CompletedProcess, Path]:
+    """A notebook through the runner on our own items, and its page."""
+    out = place / "reports" / name / notebook
+    limit = ["--set", "limit=2"] if notebook == "20_agreement" else []
+    command = [sys.executable, "-m", "lib.run", notebook, "--model", str(folder(name)), "--out", str(out), *limit]
+    environment = {**os.environ, "LITMUS_DATASETS": "", "LITMUS_CACHE": str(place / "cache")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    return done, render(out.with_suffix(".ipynb"))
+
+
+def test_a_notebook_whose_items_a_model_cannot_read_says_so_in_one_sentence(tmp_path):
+    done, page = run("20_agreement", "no-pad-16-masked", tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert re.search(r"None of the \d+ pairs can be scored by this model \(\d+ too_long\); choose other", done.stderr)
+    assert "This run failed. None of the" in page.read_text(encoding="utf-8")
+    assert not page.with_name("20_agreement.json").exists()
+
+
+def test_a_notebook_whose_words_a_model_cuts_into_pieces_comes_to_its_page_and_claims_nothing(tmp_path):
+    done, page = run("32_negation", "byte-fallback-no-bar", tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    headline = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["headline"]
+    assert (headline["value"], headline["coverage"]) == (None, 0)
+    table = pd.read_parquet(page.with_suffix(".parquet"))
+    assert set(table.loc[~table["scorable"], "reason"]) <= REASONS and table["top_piece"].str.len().gt(0).any()
+    text = page.read_text(encoding="utf-8")
+    assert "n/a" in text and "0\u00a0% could be scored" in text
