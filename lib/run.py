@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -121,8 +122,7 @@ def check_parameters(known: dict[str, Any], given: dict[str, Any]) -> dict[str, 
 
 def _typed(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, str):
-        if not isinstance(value, str):
-            raise LitmusError(f"parameter {name} is text, and {shown(repr(value))} is not.")
+        value = _text(name, value)
         return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
     if isinstance(value, str):
         try:
@@ -130,11 +130,23 @@ def _typed(name: str, value: Any, default: Any) -> Any:
         except (TypeError, SyntaxError, *TOO_MUCH) as error:
             raise LitmusError(f"parameter {name} {_wants(default)}, and {shown(value)} is not.") from error
     if isinstance(default, float) and type(value) is int:
-        value = float(value)
+        value = float(value) if abs(value) < sys.float_info.max else math.inf
     if type(value) is not type(default) or (isinstance(value, float) and not math.isfinite(value)):
         raise LitmusError(f"parameter {name} {_wants(default)}, and {shown(repr(value))} is not.")
-    if isinstance(value, list) and default:
-        return [_typed(f"{name}[{index}]", entry, default[0]) for index, entry in enumerate(value)]
+    if isinstance(value, list):  # of texts, where the default has no entry that says otherwise
+        entry = default[0] if default else ""
+        check = _text if isinstance(entry, str) else partial(_typed, default=entry)
+        return [check(f"{name}[{index}]", given) for index, given in enumerate(value)]
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise LitmusError(f"parameter {name} is text, and {shown(repr(value))} is not.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise LitmusError(f"parameter {name} is text, and {shown(value)} holds half of a character.") from None
     return value
 
 

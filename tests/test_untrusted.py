@@ -95,6 +95,19 @@ def test_a_parameter_with_quotes_is_text(text):
     assert names["model"] == value and set(names) == {"__builtins__", "model"}
 
 
+UNREADABLE = ["(" * 3000, "[" * 3000, "-" * 20000 + "1", "9" * 400, "9" * 5000, "1e999", "\x00", "[[]]", "['a', 1]",
+              "{[]: 1}", "{'a'}", "__import__('os')", "f'{1}'", "b'a'", "['\\ud800']", "[None]", "'\ud800"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNREADABLE, ids=[ascii(text[:20]) for text in UNREADABLE])
+def test_a_parameter_that_is_no_value_of_its_kind_is_refused(text):
+    for name, default in {"limit": 1, "share": 0.5, "flag": True, "items": [], "cutoffs": [0.5]}.items():
+        if (name, text) != ("limit", "9" * 400):  # a whole number, if a large one
+            with pytest.raises(LitmusError, match=f"parameter {name}") as refused:
+                check_parameters({name: default}, {name: text})
+            assert str(refused.value).isprintable() and len(str(refused.value)) < 300
+
+
 def test_a_folders_name_does_not_lead_out_of_the_reports():
     for name in ("../../etc/passwd", "/etc/passwd", "..", "a/../../b", "con\x00trol", "<script>", "a b;rm"):
         safe = results.safe_name(name)
