@@ -10,6 +10,7 @@ forms after all that precedes them? *masked-target*: how probable are they in th
 models)? *whole-sentence*: how probable are both sentences, token by token?
 """
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ AT_TARGET = ["correct", "pattern", "good", "bad", "log_probability_good", "log_p
              "prediction_log_probability", "rank_good", "rank_bad"]  # fmt: skip
 AS_SENTENCES = ["correct", "pattern", "sentence_good", "sentence_bad", "log_probability_good", "log_probability_bad",
                 "tokens_good", "tokens_bad"]  # fmt: skip
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 ALWAYS = ["tie", "scorable", "reason", "item", "line"]
 
 
@@ -306,7 +308,8 @@ def plain(table: pd.DataFrame) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
-    return " ".join(str(value).split()) if any(space in str(value) for space in "\t\n\r") else str(value)
+    text = " ".join(str(value).split()) if any(space in str(value) for space in "\t\n\r") else str(value)
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)  # which a terminal would obey
 
 
 def main(

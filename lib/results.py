@@ -43,7 +43,7 @@ def safe_name(model: str) -> str:
     unchanged = name == model.replace("/", "--")
     if unchanged and HUB_ID.fullmatch(model) and not ("/" in model and os.path.exists(model)):
         return name
-    return f"{name}--{hashlib.sha256(os.path.abspath(model).encode()).hexdigest()[:8]}"
+    return f"{name}--{hashlib.sha256(os.path.abspath(model).encode(errors='surrogatepass')).hexdigest()[:8]}"
 
 
 def write(

@@ -194,6 +194,7 @@ def revised(given: dict[str, Any], known: Mapping[str, Mapping[str, str]] | None
 def check_place(out: Path) -> None:
     """Make the folder of ``out`` and try whether results can be written there. Raises LitmusError when they cannot."""
     probe = out.parent / f".{out.name}{max(RESULTS, key=len)}.{os.getpid()}"  # as long as any name there will be
+    _text("out", str(out))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         probe.touch()

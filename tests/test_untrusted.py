@@ -24,7 +24,7 @@ from lib.items import read_agreement
 from lib.models import load
 from lib.paths import ROOT
 from lib.report.page import render
-from lib.run import check_parameters
+from lib.run import check_parameters, check_place
 
 HOSTILE = {
     "script": "<script>hacked=1</script>",
@@ -51,7 +51,8 @@ def test_a_hostile_item_is_an_item(word, tmp_path):
     assert read_agreement(tmp_path / "items.jsonl")["left"].tolist() == [f"The {word}", "The keys"]
     judged = evaluate(tiny.model("gpt2"), formats.read(tmp_path / "items.jsonl"))
     assert judged["scorable"][1] and (judged["scorable"][0] or judged["reason"][0])
-    assert plain(rows_of(judged)).count("\n") == 3
+    printed = plain(rows_of(judged))
+    assert printed.count("\n") == 3 and not any(character in printed for character in "\x00\x07\x1b")
     assert [path.name for path in tmp_path.iterdir()] == ["items.jsonl"]
 
 
@@ -97,6 +98,14 @@ def test_a_parameter_with_quotes_is_text(text):
 
 UNREADABLE = ["(" * 3000, "[" * 3000, "-" * 20000 + "1", "9" * 400, "9" * 5000, "1e999", "\x00", "[[]]", "['a', 1]",
               "{[]: 1}", "{'a'}", "__import__('os')", "f'{1}'", "b'a'", "['\\ud800']", "[None]", "'\ud800"]  # fmt: skip
+
+
+def test_names_that_are_no_text_are_told(tmp_path):
+    """Bytes of a command line that are no UTF-8 come as halves of characters."""
+    with pytest.raises(LitmusError, match="parameter out is text, and"):
+        check_place(tmp_path / "a\udcff")
+    assert results.safe_name("a\udcff").isascii()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", UNREADABLE, ids=[ascii(text[:20]) for text in UNREADABLE])
