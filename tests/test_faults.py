@@ -244,6 +244,30 @@ def test_an_executed_notebook_that_the_disk_does_not_take_is_told_and_the_next_c
     repaired(here)
 
 
+WRITING = """
+import pandas as pd
+from lib import results
+row = {"metric": "accuracy", "value": 1.0}
+results.write(
+    "pages/n", notebook="n", title="N", items=pd.DataFrame({"item": range(20_000)}), summary=pd.DataFrame([row]), headline=row,
+    data={}, choices={}, sources=[], provenance={"parameters": {}},
+)
+"""
+
+
+def test_results_that_the_disk_does_not_take_leave_those_of_before_and_no_half(here):
+    """The table as CSV is too large here, after the one as parquet was written."""
+    for suffix in run.WRITTEN:
+        (here / "pages" / f"n{suffix}").write_text("earlier")
+    before = files(here / "pages")
+    command = [sys.executable, "-c", WRITING]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, preexec_fn=with_limits(file=150_000))
+    assert done.stderr.splitlines()[-1] == "OSError: [Errno 27] File too large"  # what lib.run makes a sentence of
+    assert files(here / "pages") == before and not halves(here)
+    assert subprocess.run(command, cwd=here).returncode == 0
+    assert (here / "pages" / "n.parquet").stat().st_size < 150_000 < (here / "pages" / "n.csv").stat().st_size
+
+
 def test_a_page_that_the_disk_does_not_take_is_told_and_the_one_of_before_stays(here):
     repaired(here)
     page = here / "pages" / "n.html"

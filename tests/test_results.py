@@ -7,6 +7,7 @@ import json
 import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -252,6 +253,14 @@ def test_provenance_says_what_when_with_what_and_what_was_overridden(tmp_path, m
     json.dumps(found, allow_nan=False)
     shown = results.provenance_table(found)
     assert list(shown.index) == list(found) and shown.loc["parameters", ""] == "model gpt2, limit 3"
+
+
+def test_a_clock_that_is_set_back_meanwhile_makes_no_run_end_before_it_began(tmp_path, monkeypatch):
+    """An estimate of the grid would come from it."""
+    notebook = tmp_path / "30_tiny.py"
+    notebook.write_text('# %% tags=["parameters"]\nmodel = "gpt2"\nout = ""\n')
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert 0 <= results.provenance(str(notebook), {"model": "gpt2"})["seconds"] < 1e6
 
 
 def test_provenance_of_a_notebook_by_name_has_all_its_parameters(monkeypatch):
