@@ -1,12 +1,15 @@
 """What must hold whatever comes in. Metrics over verbs and formats have theirs in test_metrics and test_formats."""
 
+import copy
 import io
+import json
 import pickle
 import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jupytext
 import numpy as np
@@ -20,13 +23,16 @@ from hypothesis import strategies as st
 from lib import blimp, formats, listing, metrics, pairs, results, scoring, sentences
 from lib.cloze import items as cloze_items
 from lib.cloze import recorded
+from lib.comparison import collected
 from lib.errors import LitmusError
 from lib.evaluate import read_long_distance
 from lib.experiments import experiments_of
+from lib.grid import plan, state
 from lib.items import read_agreement, read_verbs
 from lib.models import Gap, checkpoints
 from lib.pairs import notebook_of
 from lib.paths import DATA, NOTEBOOKS
+from lib.report.page import render
 from lib.run import parameters_of
 from lib.templates import lexicon, nonsense
 
@@ -232,6 +238,159 @@ def test_what_is_not_damaged_is_read(name, tmp_path):
         reader(tmp_path / file)
     except LitmusError as error:  # weights of one matrix are read, and are no model
         assert "checkpoint" in name and "recurrent" in str(error)
+
+
+# --- what runs leave behind, changed by somebody else ---------------------------------------------------------------------
+
+RESULT = {
+    "notebook": "20_agreement",
+    "title": "T",
+    "model": "m",
+    "revision": "main",
+    "family": "causal",
+    "choices": {"dtype": "float32"},
+    "data": {"name": "ours", "sample": "all", "sha256": {"a": "b"}},
+    "sources": ["newman2021"],
+    "headline": {"metric": "TSE", "value": 0.9, "low": 0.8, "high": 0.95, "n": 10, "coverage": 1.0},
+    "summary": [{"condition": "c", "metric": "TSE", "value": 0.5, "low": 0.4, "high": 0.6, "n": 3, "coverage": 1.0}],
+    "provenance": {
+        "date": "2026-11-30T16:42:10+00:00",
+        "seconds": 1.5,
+        "git_commit": "c",
+        "git_dirty": True,
+        "versions": {"python": "3"},
+        "parameters": {"model": "m", "limit": 3},
+        "overridden": ["limit"],
+        "identity": {"model": "m"},
+        "note": "x",
+    },
+}
+EXECUTED = {
+    "cells": [
+        {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# T\n\n## A"},
+        {
+            "cell_type": "code",
+            "id": "b",
+            "metadata": {"tags": ["parameters"]},
+            "source": "a = 1",
+            "outputs": [],
+            "execution_count": 1,
+        },
+        {
+            "cell_type": "code",
+            "id": "c",
+            "metadata": {"papermill": {"start_time": "x"}},
+            "source": "1",
+            "execution_count": 2,
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": "x"},
+                {
+                    "output_type": "execute_result",
+                    "execution_count": 2,
+                    "metadata": {},
+                    "data": {"text/html": "<table></table>", "text/plain": "x"},
+                },
+                {"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["t"]},
+            ],
+        },
+    ],
+    "metadata": {
+        "kernelspec": {"name": "python3", "display_name": "x"},
+        "litmus": {"mark": "x"},
+        "papermill": {
+            "parameters": {"model": "m", "revision": "main"},
+            "start_time": "2026-01-01T00:00:00",
+            "duration": 3.2,
+            "exception": None,
+        },
+    },
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+ODD = [
+    None,
+    1,
+    -1,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [1],
+    ["x"],
+    {"a": 1},
+    {"a": {"b": [1]}},
+    True,
+    10**30,
+    float("nan"),
+    float("inf"),
+    "<script>",
+    "\ud800",
+    "\x00",
+    [[]],
+    "2026-13-99T",
+    "a" * 5000,
+]
+
+
+@st.composite
+def changed(draw, whole: dict) -> str:
+    """JSON of which some entries are gone or something else."""
+    whole = copy.deepcopy(whole)
+    for _ in range(draw(st.integers(1, 2))):
+        entries, queue = [], [whole]
+        while queue:
+            part = queue.pop()
+            keys = list(part) if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else []
+            entries += [(part, key) for key in keys]
+            queue += [part[key] for key in keys]
+        if not entries:
+            break
+        part, key = draw(st.sampled_from(entries))
+        if draw(st.booleans()):
+            part[key] = draw(st.sampled_from(ODD))
+        else:
+            del part[key]
+    return json.dumps(whole)
+
+
+@settings(max_examples=60)
+@given(changed(RESULT), changed(EXECUTED))
+def test_a_result_that_was_changed_costs_its_own_row_and_nothing_else(result, executed):
+    """The index shows it as damaged, or what is left of it; the good one beside it is there."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model, file, text in (
+            ("a", ".json", json.dumps(RESULT)),
+            ("b", ".json", result),
+            ("c", ".ipynb", executed),
+        ):
+            (Path(folder) / model).mkdir()
+            (Path(folder) / model / f"20_agreement{file}").write_text(text, encoding="utf-8")
+        found = collected.collect(Path(folder))
+        assert len(found) == 3 and found["state"].isin(["done", "failed", "damaged"]).all()
+        assert found.loc[found["page"].str.startswith("a/"), "state"].tolist() == ["done"]
+        collected.models_in_order(found)
+        collected.summaries(found, "20_agreement")
+        collected.over_revisions(found, collected.titles(found, ["20_agreement"]))
+        assert plan.recorded_seconds(Path(folder))["a", "20_agreement"] == 1.5
+        job = SimpleNamespace(out=Path("c/20_agreement"), mark="y")
+        assert not state.kept(Path(folder), job)
+
+
+@settings(max_examples=40)
+@given(changed(RESULT), changed(EXECUTED))
+def test_a_page_of_what_was_changed_is_a_page_or_a_sentence(result, executed):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "20_agreement.ipynb"
+        whole = {**EXECUTED, "cells": EXECUTED["cells"][:2]}
+        for notebook, record in ((executed, "{}"), (json.dumps(whole), result)):
+            path.write_text(notebook, encoding="utf-8")
+            path.with_suffix(".json").write_text(record, encoding="utf-8")
+            try:
+                assert "<script>hacked" not in render(path).read_text(encoding="utf-8")
+            except LitmusError as error:
+                assert str(error).isprintable() and len(str(error)) < 1100
+        assert not [left for left in Path(folder).iterdir() if left.name.startswith(".")]
 
 
 LINES = ["", "x = 1", "def f():", "    return 1", "\tif x:", "# a comment", "#", "# # x", "# ---", "---", "%matplotlib inline",
