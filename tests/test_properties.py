@@ -348,7 +348,7 @@ def changed(draw, whole: dict) -> str:
             break
         part, key = draw(st.sampled_from(entries))
         if draw(st.booleans()):
-            part[key] = draw(st.sampled_from(ODD))
+            part[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
         else:
             del part[key]
     return json.dumps(whole)
