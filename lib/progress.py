@@ -1,8 +1,26 @@
-"""Whether to show progress: to a person yes, inside a batch run no."""
+"""Progress bars: for a person, on the right stream; inside a batch run none."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+
+def bar(parts: Iterable | None = None, shown: bool = True, **settings: Any) -> tqdm:
+    """A ``tqdm`` that goes away when it is done; none inside a batch run, or where it is not to be ``shown``.
+
+    It writes to the error stream, and in a kernel to the other: JupyterLab paints the error stream red, even an empty line.
+    """
+    stream = sys.stdout if _in_a_kernel() else sys.stderr
+    return tqdm(parts, disable=quiet() or not shown, leave=False, file=stream, **settings)
+
+
+def _in_a_kernel() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
 
 
 def quiet() -> bool:
@@ -12,7 +30,7 @@ def quiet() -> bool:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """No progress bars inside, for work too short to need one: in JupyterLab each leaves an empty red box behind."""
+    """No progress bars inside, for work too short to need one."""
     before = os.environ.get("LITMUS_QUIET")
     os.environ["LITMUS_QUIET"] = "1"
     try:

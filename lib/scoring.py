@@ -13,11 +13,10 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from lib.errors import LitmusError
 from lib.models.protocol import Gap, LanguageModel, Position, StartToken, TargetPolicy, Word
-from lib.progress import quiet
+from lib.progress import bar
 from lib.store import Store, code_version, digest
 
 MassArithmetic = Literal["float64", "float32"]
@@ -153,7 +152,7 @@ def fill(
 
     step = max(1, len(missing) if single else min(CONTEXTS, FORMS // max(1, len(form_list))))
     parts = [missing[start : start + step] for start in range(0, len(missing), step)] or [[]]
-    for some in tqdm(parts, f"{model.name}: whole forms", disable=quiet() or single, leave=False):
+    for some in bar(parts, desc=f"{model.name}: whole forms", shown=not single):
         ascending: dict[int, np.ndarray] = {}
         for batch in model.fill([contexts[row] for row in some], start_token):
             rows = np.array([some[i] for i in batch.rows])

@@ -12,11 +12,10 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from lib.errors import LitmusError
 from lib.models.protocol import LanguageModel, MaskedMethod, StartToken, TokenScores
-from lib.progress import quiet
+from lib.progress import bar
 from lib.store import Store, code_version, digest
 
 Reduction = Literal["sum", "mean"]
@@ -52,19 +51,13 @@ def score(
     missing = [sentence for sentence in distinct if sentence not in found]
     if model.family == "causal":
         missing.sort()  # neighbours share beginnings, which are then computed once
-    with tqdm(
-        total=len(missing),
-        desc=f"{model.name}: sentences",
-        unit="sentence",
-        disable=quiet() or len(missing) < 2,
-        leave=False,
-    ) as bar:
+    with bar(total=len(missing), desc=f"{model.name}: sentences", unit="sentence", shown=len(missing) > 1) as done:
         for start in range(0, len(missing), CHUNK):
             scored = ask(model, missing[start : start + CHUNK], start_token, masked_method)
             if store:
                 store.put({keys[s.sentence]: to_bytes(s) for s in scored if not s.reason})
             found |= {s.sentence: s for s in scored}
-            bar.update(len(scored))
+            done.update(len(scored))
     return [found[sentence] for sentence in sentences]
 
 

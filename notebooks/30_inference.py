@@ -161,7 +161,7 @@ metrics.for_reading(n400, ["metric", "condition"])
 
 # %%
 tops = top_predictions(answers, 5)
-said = (tops["piece"] + tops["probability"].map(" {:.3f}".format)).groupby(tops["context"]).agg(", ".join)
+said = (tops["piece"] + tops["probability"].map(" {:.3f}".format)).groupby(tops["context"]).agg(" · ".join)
 explained = read_explanations(item_file("explanations", source), items.drop_duplicates("item"))
 explained = explained.assign(says=said.reindex(explained["context"]).to_numpy()).rename(columns={"candidate": "expected word"})
 explained.set_index("expected word")[["context", "says", "explanation"]]

@@ -177,7 +177,7 @@ metrics.for_reading(by_quartile, ["metric", "condition"])
 
 # %%
 said = side_by_side(answers, ["a", "b"], 3).groupby(["item", "context (a)", "context (b)"], sort=False)
-said = said[["piece (a)", "piece (b)"]].agg(", ".join).reset_index().set_index("item")
+said = said[["piece (a)", "piece (b)"]].agg(" · ".join).reset_index().set_index("item")
 said[["context (a)", "piece (a)", "context (b)", "piece (b)"]]
 
 # %% [markdown]

@@ -139,8 +139,8 @@ charts.paired(lines)
 summary = metrics.sensitivity(lines, ["condition", "polarity"])
 by_polarity = metrics.sensitivity(lines, ["polarity"]).set_index(["metric", "polarity"])
 value = by_polarity["value"]["sensitivity"]
-Markdown(f"The true word is the likelier one in **{value['affirmative']:.0%}** of affirmative and **{value['negative']:.0%}** of "
-         f"negative sentences: a difference of {value['affirmative'] - value['negative']:.0%}.")  # fmt: skip
+Markdown(f"The true word is the likelier one in **{value['affirmative']:.1%}** of affirmative and **{value['negative']:.1%}** of "
+         f"negative sentences: a difference of {100 * (value['affirmative'] - value['negative']):.1f} points.")
 
 # %% [markdown]
 # *Sensitivity*, the share of items above zero, with intervals; and *by threshold*, where the difference must exceed .01.
@@ -181,7 +181,7 @@ unchanged[["context_first", "context_second"]].set_axis(["without the negation",
 
 # %%
 said = side_by_side(answers, ["true affirmative", "false negative"], 3).groupby(["item", "context (false negative)"], sort=False)
-said = said[["piece (true affirmative)", "piece (false negative)"]].agg(", ".join).reset_index().set_index("item")
+said = said[["piece (true affirmative)", "piece (false negative)"]].agg(" · ".join).reset_index().set_index("item")
 said.set_axis(["sentence", "without the negation", "with it"], axis=1)
 
 # %% [markdown]

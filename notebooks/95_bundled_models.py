@@ -44,14 +44,12 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
-from tqdm import tqdm
 
 from lib import charts, results
-from lib.training import corpora, recurrent
-from lib.training import masked as masking
 from lib.models import bundled
 from lib.paths import DATA
-from lib.progress import quiet
+from lib.progress import bar
+from lib.training import corpora, masked as masking, recurrent
 from lib.training.loop import Schedule, train
 from lib.training.trigram import Trigram
 
@@ -159,9 +157,8 @@ with torch.no_grad():
 def short_run(task, steps, peak, every):
     """The curve of a run that keeps nothing."""
     schedule = Schedule(steps, peak, warm_up=max(1, steps // 5), decay=steps // 2)
-    bar = tqdm(total=steps, desc="training steps", disable=quiet(), leave=False)
-    with tempfile.TemporaryDirectory() as folder, bar:
-        return pd.DataFrame(train(task, schedule, Path(folder), {}, every=every, say=lambda line: bar.update(every)))
+    with tempfile.TemporaryDirectory() as folder, bar(total=steps, desc="training steps") as done:
+        return pd.DataFrame(train(task, schedule, Path(folder), {}, every=every, say=lambda line: done.update(every)))
 
 
 held_out_pieces = masking.in_pieces(held_out, tokenizer)

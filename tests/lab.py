@@ -130,7 +130,7 @@ class Lab:
         """Run > Run All Cells; the seconds until the last cell has run, and the names of the progress bars seen meanwhile."""
         self.do(
             "window.bars = new Set(); panel.sessionContext.iopubMessage.connect((_, {header, content}) => {"
-            "if (header.msg_type === 'stream' && content.name === 'stderr')"
+            "if (header.msg_type === 'stream')"
             " for (const [, name] of content.text.matchAll(/([^\\r\\n]+): +\\d+%\\|/g)) bars.add(name) })"
         )
         start = time.monotonic()
@@ -145,6 +145,11 @@ class Lab:
         """What went wrong in the cells, one line each."""
         outputs = [output for cell in self.cells() for output in cell["outputs"]]
         return [f"{output['ename']}: {output['evalue']}" for output in outputs if output["output_type"] == "error"]
+
+    def warnings(self) -> list[str]:
+        """What the cells wrote to the error stream, which Lab paints red."""
+        outputs = [output for cell in self.cells() for output in cell["outputs"]]
+        return ["".join(output["text"]) for output in outputs if output.get("name") == "stderr"]
 
     def charts(self) -> list[bool]:
         """For each chart among the outputs, in order, whether it shows something when one scrolls to it."""

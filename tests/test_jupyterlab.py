@@ -74,6 +74,7 @@ def runs_and_stays_a_pair(jupyterlab, path: str) -> tuple[int, set[str]]:
     try:
         seconds, bars = jupyterlab.run_all()
         assert jupyterlab.errors() == []
+        assert jupyterlab.warnings() == []
         assert all(cell["execution_count"] for cell in jupyterlab.cells() if cell["source"])
         charts = jupyterlab.charts()
         assert all(charts), f"{charts.count(False)} of {len(charts)} charts are empty"

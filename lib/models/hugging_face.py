@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from lib.models.protocol import FilledBatch, Position, Word
-from lib.progress import quiet
+from lib.progress import bar
 
 CARRIER = "the"
 BOUNDARY = -1  # in place of a token: whatever can follow a whole word
@@ -160,9 +159,7 @@ class HuggingFaceModel:
     def batches(self, lengths: Sequence[int], task: str) -> Iterator[list[int]]:
         """Row numbers in batches of similar length that fill the token budget, longest first; a ``task`` has a progress bar."""
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        with tqdm(
-            total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet() or not task, leave=False
-        ) as bar:
+        with bar(total=len(order), desc=f"{self.name}: {task}", unit="text", shown=bool(task)) as done:
             while order:
                 longest = lengths[order[0]]
                 size = max(1, self.budget // longest)
@@ -170,7 +167,7 @@ class HuggingFaceModel:
                 size = max(1, similar, size // 4)  # rather a smaller batch than much padding
                 batch, order = order[:size], order[size:]
                 yield batch
-                bar.update(len(batch))
+                done.update(len(batch))
 
     def distributions(
         self, rows: Sequence[Any], reasons: Sequence[str], places: Sequence[tuple[int, int]]

@@ -15,12 +15,11 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from lib.errors import LitmusError
 from lib.models.hugging_face import text_digest, weights_digest
 from lib.models.protocol import FilledBatch, Gap, Position, StartToken, TargetPolicy, TokenScores, Word
-from lib.progress import quiet
+from lib.progress import bar
 
 StartState = Literal["eos", "zero", "carry"]
 Cell = Literal["LSTM", "GRU", "RNN_TANH", "RNN_RELU"]
@@ -345,14 +344,12 @@ class RecurrentModel:
     def _batches(self, lengths: Sequence[int], task: str, rows: int) -> Iterator[list[int]]:
         """Row numbers in batches of similar length, longest first, within the token budget; a ``task`` has a progress bar."""
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        with tqdm(
-            total=len(order), desc=f"{self.name}: {task}", unit="text", disable=quiet() or not task, leave=False
-        ) as bar:
+        with bar(total=len(order), desc=f"{self.name}: {task}", unit="text", shown=bool(task)) as done:
             while order:
                 size = min(rows, max(1, self.token_budget // lengths[order[0]]))
                 batch, order = order[:size], order[size:]
                 yield batch
-                bar.update(len(batch))
+                done.update(len(batch))
 
     def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
         width = max(map(len, ids))
