@@ -22,8 +22,8 @@ $(READY): pyproject.toml
 # Shuffles in 30_inference: by itself the notebook draws 100, which a laptop's grid has no time for.
 DRAWS ?= 20
 SHUFFLES = $(if $(filter 30_inference,$(or $(NOTEBOOKS),30_inference)),--set draws=$(DRAWS))
-GRID = $(PY) -m lib.grid $(SHUFFLES) $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS)) $(if $(DRY),--dry-run)
-reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= DRAWS= JOBS= DRY=1)
+GRID = $(PY) -m lib.grid $(SHUFFLES) $(if $(MODELS),--models "$(MODELS)") $(if $(NOTEBOOKS),--notebooks "$(NOTEBOOKS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(JOBS),--jobs $(JOBS)) $(if $(TIMEOUT),--timeout $(TIMEOUT)) $(if $(DRY),--dry-run)
+reports: $(READY) ## every notebook for every model of the grid, then reports/index.html (MODELS= NOTEBOOKS= LIMIT= DRAWS= JOBS= TIMEOUT= DRY=1)
 	$(GRID)
 
 reports-slurm: $(READY) ## the same on a SLURM cluster (reports/README.md)
@@ -40,7 +40,7 @@ run: $(READY) ## one notebook for one model, and its page: make run NB=20_agreem
 test: $(READY) ## all tests, two files at a time (browser tests skip in words where there is no Chromium)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
 
-test-lab: $(READY) ## every notebook and exercise in a real JupyterLab, with its minutes (half an hour)
+test-lab: $(READY) ## every notebook and exercise in a real JupyterLab, with its seconds (a quarter of an hour)
 	LITMUS_LAB=all $(PY) -m pytest -s tests/test_jupyterlab.py
 
 lint: $(READY) ## ruff and mypy
