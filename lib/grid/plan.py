@@ -79,8 +79,10 @@ def plan(root: Path, grid: list[Job], reports: Path, together: int) -> str:
     known = [guess.seconds for guess in waiting if guess.seconds]
     total = f"to run: {len(waiting)} of {len(grid)}"
     if known:
-        at_once = f", {duration(sum(known) / together)} with {together} at a time" if together > 1 else ""
-        total += f", about {duration(sum(known))} one after another{at_once}"
+        total += f", about {duration(sum(known))}"
+        if together > 1 and len(known) > 1:
+            at_once = max(sum(known) / together, *known)
+            total += f" one after another, {duration(at_once)} with {together} at a time"
     if len(known) < len(waiting):
         total += f"; without an estimate: {len(waiting) - len(known)}"
     basis = ", ".join(f"{basis} {times}" for basis, times in Counter(guess.basis for guess in waiting).items())
