@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lib.errors import LitmusError
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.models.masked import words_of
 
 TOLERANCE = 1e-4
@@ -491,6 +491,19 @@ def test_case_87_progress_is_plain_text_for_a_person_and_nothing_inside_a_run(ei
         assert told.out == ""
         assert ("gaps:   0%" in told.err) is not bool(quiet)
         assert not quiet or told.err == ""
+
+
+def test_one_gap_and_one_form_have_an_answer_or_a_sentence():
+    """What a by-hand cell of a notebook asks: it ends in words, not in Python's complaint about None or an empty tuple."""
+    bert = tiny.model("bert-cased")
+    batch = only(bert.fill([Gap("The keys", "on the table.")]))
+    assert batch.log_probabilities.shape == (1, len(bert.tokenizer))
+    assert bert.word("keys", "middle").id == bert.word("keys", "middle").ids[0]
+    with pytest.raises(LitmusError, match=r"no answer for the gap \(too_long\); take another example"):
+        only(bert.fill([Gap("keys " * 600, ".")]))
+    for form, why in (("日", "unknown"), ("zebrakeys", "it is [2-9] pieces")):
+        with pytest.raises(LitmusError, match=rf"'{form}' is no item of this model's vocabulary \({why}\)"):
+            bert.word(form, "middle").id  # noqa: B018
 
 
 def test_a_single_question_flashes_no_progress_bar(either, monkeypatch, capsys):

@@ -6,6 +6,6 @@ import warnings
 warnings.filterwarnings("ignore", message="IProgress not found")
 
 from lib.models.loading import load  # noqa: E402
-from lib.models.protocol import FilledBatch, Gap, LanguageModel, TokenScores, Word  # noqa: E402
+from lib.models.protocol import FilledBatch, Gap, LanguageModel, TokenScores, Word, only  # noqa: E402
 
-__all__ = ["FilledBatch", "Gap", "LanguageModel", "TokenScores", "Word", "load"]
+__all__ = ["FilledBatch", "Gap", "LanguageModel", "TokenScores", "Word", "load", "only"]

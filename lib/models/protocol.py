@@ -3,12 +3,14 @@
 A new family of models is one file with a class of these methods; nothing else in Litmus has to know of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
+
+from lib.errors import LitmusError
 
 StartToken = Literal["never", "auto", "always"]
 Position = Literal["start", "start_as_written", "middle"]
@@ -30,6 +32,16 @@ class Word(NamedTuple):
     ids: tuple[int, ...]
     reason: str
 
+    @property
+    def id(self) -> int:
+        """The item of the vocabulary that the form is. Raises LitmusError where it is several, or none."""
+        if len(self.ids) != 1:
+            why = self.reason or f"it is {len(self.ids)} pieces"
+            raise LitmusError(
+                f"{self.form!r} is no item of this model's vocabulary ({why}); take another example, or another model."
+            )
+        return self.ids[0]
+
 
 class FilledBatch(NamedTuple):
     """What a model says about some gaps: which of them, and either its numbers or why there are none.
@@ -41,6 +53,16 @@ class FilledBatch(NamedTuple):
     rows: list[int]
     log_probabilities: torch.Tensor | None
     reason: str
+
+
+def only(batches: Iterable[FilledBatch]) -> FilledBatch:
+    """The one batch of ``fill`` or ``continue_`` for a single gap. Raises LitmusError where the model has no answer for it."""
+    [batch] = batches
+    if batch.reason:
+        raise LitmusError(
+            f"this model has no answer for the gap ({batch.reason}); take another example, or another model."
+        )
+    return batch
 
 
 @dataclass(frozen=True)
