@@ -120,7 +120,8 @@ pd.DataFrame({"log-probability": pd.Series(by_hand), "probability": np.exp(pd.Se
 [batch] = lm.fill([gap], start_token="never")
 for form, log_probability in by_hand.items():
     assert abs(batch.log_probabilities[0, lm.word(form, "middle").ids[0]].item() - log_probability) < 1e-4
-Markdown(f"`fill` agrees on {len(by_hand)} words. P(are) / P(is) = {np.exp(by_hand['are'] - by_hand['is']):.1f}.")
+Markdown(f"`fill` agrees on {len(by_hand)} words. "
+         f"P(are) / P(is) = {np.exp(by_hand['are'] - by_hand['is']):.1f}.")
 
 # %% [markdown]
 # ## Score
@@ -134,10 +135,11 @@ Markdown(f"`fill` agrees on {len(by_hand)} words. P(are) / P(is) = {np.exp(by_ha
 pair = ["The children play in the garden.", "The children plays in the garden."]
 scored = lm.score(pair, start_token=start_token_of_sentences)
 surprisal = pd.concat([
-    pd.DataFrame({"sentence": s.sentence, "position": range(len(s.pieces)), "word": [s.sentence[a:b].strip() for a, b in s.spans],
+    pd.DataFrame({"sentence": s.sentence, "position": range(len(s.pieces)),
+                  "word": [s.sentence[a:b].strip() for a, b in s.spans],
                   "bits": -s.log_probabilities / np.log(2)})
     for s in scored
-], ignore_index=True)  # fmt: skip
+], ignore_index=True)
 charts.surprisal(surprisal)
 
 # %% [markdown]
@@ -189,11 +191,13 @@ items.set_index("left")
 # looked up: the pair is left out, and counted.
 
 # %%
-for batch in lm.fill([Gap(left, right) for left, right in zip(items["left"], items["right"], strict=True)], start_token):
+for batch in lm.fill([Gap(left, right) for left, right in zip(items["left"], items["right"], strict=True)],
+                     start_token):
     for row, log_probabilities in zip(batch.rows, batch.log_probabilities, strict=True):
         for which in ("good", "bad"):
             ids = lm.word(items.loc[row, which], "middle").ids
-            items.loc[row, f"log_probability_{which}"] = log_probabilities[ids[0]].item() if len(ids) == 1 else np.nan
+            items.loc[row, f"log_probability_{which}"] = (
+                log_probabilities[ids[0]].item() if len(ids) == 1 else np.nan)
 items["margin"] = items["log_probability_good"] - items["log_probability_bad"]
 items.set_index("left")[["good", "bad", "log_probability_good", "log_probability_bad", "margin"]].round(2)
 
@@ -208,13 +212,14 @@ usable = items.dropna(subset="margin").assign(correct=lambda table: table["margi
 summary = pd.DataFrame([
     {"condition": name, "n": len(group), **stats.proportion(group["correct"].sum(), len(group))._asdict()}
     for name, group in [("all", usable), *usable.groupby("attractor", sort=False)]
-])  # fmt: skip
+])
 charts.intervals(summary, value_title="share right")
 
 # %%
 everything = summary.iloc[0]
-Markdown(f"Right in {everything['value']:.0%} of {len(usable)} pairs [{everything['low']:.2f}, {everything['high']:.2f}]; "
-         f"{len(items) - len(usable)} of {len(items)} could not be scored.")  # fmt: skip
+Markdown(f"Right in {everything['value']:.0%} of {len(usable)} pairs "
+         f"[{everything['low']:.2f}, {everything['high']:.2f}]; "
+         f"{len(items) - len(usable)} of {len(items)} could not be scored.")
 
 # %% [markdown]
 # ## A control
@@ -248,17 +253,17 @@ items.nsmallest(3, "margin").set_index("left")[["right", "good", "bad", "margin"
 # %% tags=["results"]
 provenance = results.provenance("00_start_here", globals(), lm)
 choices = {"start_token": start_token, "start_state": lm.identity.get("start_state", ""),
-           "target_policy": "single_token", "dtype": dtype}  # fmt: skip
-rows = items.assign(item=items.index, condition=items["attractor"], context=items["left"], candidate=items["good"],
-                    log_probability=items["log_probability_good"], scorable=items["margin"].notna(),
-                    tie=items["margin"] == 0, **choices)  # fmt: skip
+           "target_policy": "single_token", "dtype": dtype}
+rows = items.assign(item=items.index, condition=items["attractor"], context=items["left"],
+                    candidate=items["good"], log_probability=items["log_probability_good"],
+                    scorable=items["margin"].notna(), tie=items["margin"] == 0, **choices)
 coverage = len(usable) / len(items)
 headline = {"metric": "share right", **everything[["value", "low", "high", "n"]], "coverage": coverage}
 saved = results.write(
     out, notebook="00_start_here", title="Start here: one sentence, by hand", items=rows, summary=summary,
-    headline=headline, data={"name": "eight pairs of this notebook", "sample": "all", "sha256": {}}, choices=choices,
-    sources=["linzen2016", "marvin2018"], provenance=provenance,
-)  # fmt: skip
+    headline=headline, data={"name": "eight pairs of this notebook", "sample": "all", "sha256": {}},
+    choices=choices, sources=["linzen2016", "marvin2018"], provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

@@ -78,15 +78,17 @@ good, bad = sentences.ask(lm, pair, start_token, masked_method)
 pd.DataFrame({
     f"{which}: {name}": pd.Series(values)
     for which, found in (("good", good), ("bad", bad))
-    for name, values in (("token", found.pieces), ("log-probability", [f"{value:.2f}" for value in found.log_probabilities]))
-}).fillna("")  # fmt: skip
+    for name, values in (("token", found.pieces),
+                         ("log-probability", [f"{value:.2f}" for value in found.log_probabilities]))
+}).fillna("")
 
 # %%
 sums = [float(np.nansum(found.log_probabilities)) for found in (good, bad)]
 counts = [int(np.isfinite(found.log_probabilities).sum()) for found in (good, bad)]
 by_hand = sums if reduction == "sum" else [total / count for total, count in zip(sums, counts, strict=True)]
-Markdown(f"Sum: {sums[0]:.2f} against {sums[1]:.2f}. Divided by the {counts[0]} and {counts[1]} tokens that have a score: "
-         f"{sums[0] / counts[0]:.2f} against {sums[1] / counts[1]:.2f}.")  # fmt: skip
+Markdown(f"Sum: {sums[0]:.2f} against {sums[1]:.2f}. "
+         f"Divided by the {counts[0]} and {counts[1]} tokens that have a score: "
+         f"{sums[0] / counts[0]:.2f} against {sums[1] / counts[1]:.2f}.")
 
 # %% [markdown]
 # ## Before you go on
@@ -104,8 +106,9 @@ Markdown(f"Sum: {sums[0]:.2f} against {sums[1]:.2f}. Divided by the {counts[0]} 
 # %%
 families = {"causal": ["start_token auto", "start_token always", "start_token never"],
             "masked": ["masked_method within_word_l2r", "masked_method original"],
-            "recurrent": ["start_state eos", "start_state zero"]}  # fmt: skip
-named = {"start_token": start_token, "masked_method": masked_method, "start_state": start_state, "reduction": reduction}
+            "recurrent": ["start_state eos", "start_state zero"]}
+named = {"start_token": start_token, "masked_method": masked_method,
+         "start_state": start_state, "reduction": reduction}
 words = [text.split() for text in [*families[lm.family], "reduction sum", "reduction mean"]]
 variants = {f"{choice}: {value}": {choice: value} for choice, value in words}
 variants |= {"text: no full stop": {"text": "no full stop"}, "text: no capital": {"text": "no capital"}}
@@ -146,8 +149,9 @@ for name, changed in variants.items():
         [row] = judged(example, **changed).to_dict("records")
     except LitmusError:  # "always", where the model defines no start token
         continue
-    rows.append({"choice": name, "good": row["log_probability_good"], "bad": row["log_probability_bad"], "margin": row["margin"],
-                 "tokens": f"{row['tokens_good']}, {row['tokens_bad']}", "prefers": "good" if row["correct"] else "bad"})  # fmt: skip
+    rows.append({"choice": name, "good": row["log_probability_good"], "bad": row["log_probability_bad"],
+                 "margin": row["margin"], "tokens": f"{row['tokens_good']}, {row['tokens_bad']}",
+                 "prefers": "good" if row["correct"] else "bad"})
 pd.DataFrame(rows).set_index("choice").round(2)
 
 # %% [markdown]
@@ -158,7 +162,8 @@ pd.DataFrame(rows).set_index("choice").round(2)
 # %%
 files = blimp.paradigm_files(None, items)
 pairs, left_out, sampled = blimp.read_pairs(files, limit, sample, seed)
-data = {"name": "given items" if items else "our own items", "sample": sampled, "sha256": results.checksums(files)}
+data = {"name": "given items" if items else "our own items", "sample": sampled,
+        "sha256": results.checksums(files)}
 assert (pairs["good"] != pairs["bad"]).all()
 Markdown(f"Data: **{data['name']}**, {len(pairs)} pairs in {len(files)} paradigms; sample: {sampled}.")
 
@@ -169,11 +174,14 @@ Markdown(f"Data: **{data['name']}**, {len(pairs)} pairs in {len(files)} paradigm
 
 # %%
 base = judged(pd.concat([pairs, example], ignore_index=True))
-np.testing.assert_allclose(base.iloc[-1][["log_probability_good", "log_probability_bad"]].tolist(), by_hand, atol=1e-3)
+np.testing.assert_allclose(base.iloc[-1][["log_probability_good", "log_probability_bad"]].tolist(),
+                           by_hand, atol=1e-3)
 base = base.iloc[:-1]
 metrics.check_scored(base)
-Markdown(f"{blimp.surprisal_check(base, lm.vocabulary_size)} {base['scorable'].sum()} of {len(base)} pairs scored, "
-         f"in {(base['scorable'] & (base['unknown'] > 0)).sum()} of them without the unknown words that both sentences hold; {base['tie'].sum()} ties.")  # fmt: skip
+Markdown(f"{blimp.surprisal_check(base, lm.vocabulary_size)} "
+         f"{base['scorable'].sum()} of {len(base)} pairs scored, "
+         f"in {(base['scorable'] & (base['unknown'] > 0)).sum()} of them "
+         f"without the unknown words that both sentences hold; {base['tie'].sum()} ties.")
 
 # %% [markdown]
 # Then with each choice changed, one at a time.
@@ -203,7 +211,7 @@ same = stable.nunique(axis=1) == 1
 value, low, high = stats.proportion(same.sum(), len(same))
 most = turned.groupby("choice", sort=False)["pairs"].sum()
 Markdown(f"**{value:.0%}** [{low:.2f}, {high:.2f}] of {len(same)} pairs are judged alike under every choice. "
-         f"The choice that turns most is *{most.idxmax()}*, with {most.max()} pairs.")  # fmt: skip
+         f"The choice that turns most is *{most.idxmax()}*, with {most.max()} pairs.")
 
 # %% [markdown]
 # An accuracy can stay the same while many judgements turn, as long as as many turn one way as the other. So compare numbers of two papers
@@ -220,23 +228,29 @@ Markdown(f"**{value:.0%}** [{low:.2f}, {high:.2f}] of {len(same)} pairs are judg
 verbs = read_verbs(DATA / "verbs.csv")
 ids = {form: lm.word(form, "middle").ids for form in [*verbs["singular"], *verbs["plural"]]}
 split = [min(len(ids[s]), len(ids[p])) > 0 and len(ids[s]) + len(ids[p]) > 2
-         for s, p in zip(verbs["singular"], verbs["plural"], strict=True)]  # fmt: skip
+         for s, p in zip(verbs["singular"], verbs["plural"], strict=True)]
 several = verbs[split].head(40)
-hopeless = [ids[s][: len(ids[p])] == ids[p] for s, p in zip(several["singular"], several["plural"], strict=True)]
-Markdown(f"This vocabulary splits a form of {sum(split):,} of the {len(verbs):,} verbs in our list. Among the first {len(several)} of them "
-         f"there are {sum(hopeless)} whose singular is the plural's pieces and more.")  # fmt: skip
+hopeless = [ids[s][: len(ids[p])] == ids[p]
+            for s, p in zip(several["singular"], several["plural"], strict=True)]
+Markdown(f"This vocabulary splits a form of {sum(split):,} of the {len(verbs):,} verbs in our list. "
+         f"Among the first {len(several)} of them "
+         f"there are {sum(hopeless)} whose singular is the plural's pieces and more.")
 
 # %%
-policies = {"causal": ["sum_l2r", "whole_word"], "masked": ["within_word_l2r", "original"], "recurrent": ["whole_word"]}[lm.family]
-places = {"singular": Gap("The child often", "in the garden."), "plural": Gap("The children often", "in the garden.")}
+policies = {"causal": ["sum_l2r", "whole_word"], "masked": ["within_word_l2r", "original"],
+            "recurrent": ["whole_word"]}[lm.family]
+places = {"singular": Gap("The child often", "in the garden."),
+          "plural": Gap("The children often", "in the garden.")}
 rows = []
 for policy in policies if len(several) else []:
     for number, gap in places.items():
         [batch] = lm.continue_([gap], [*several["singular"], *several["plural"]], policy, "never")
         singular, plural = batch.log_probabilities[0].cpu().numpy().reshape(2, -1)
         right = singular > plural if number == "singular" else plural > singular
-        rows.append({"policy": policy, "subject": number, "verbs": len(right), "right": right.sum(), "share": right.mean()})
-pd.DataFrame(rows, columns=["policy", "subject", "verbs", "right", "share"]).set_index(["policy", "subject"]).round(2)
+        rows.append({"policy": policy, "subject": number,
+                     "verbs": len(right), "right": right.sum(), "share": right.mean()})
+(pd.DataFrame(rows, columns=["policy", "subject", "verbs", "right", "share"])
+ .set_index(["policy", "subject"]).round(2))
 
 # %% [markdown]
 # ## Beside published values
@@ -248,7 +262,7 @@ pd.DataFrame([
     ("minicons", "none unless asked", "mean"),
     ("lm-evaluation-harness", "the model's own, as the context of a text without context", "sum"),
     ("ours", "auto", "sum"),
-], columns=["tool", "start token of causal models", "reduction"]).set_index("tool")  # fmt: skip
+], columns=["tool", "start token of causal models", "reduction"]).set_index("tool")
 
 # %% [markdown]
 # ## A control
@@ -261,8 +275,10 @@ backwards = pairs.iloc[::-1].head(60)
 once_more = sentences.minimal_pairs(lm, backwards, start_token, masked_method, reduction)
 difference = (once_more["margin"] - base.loc[backwards.index, "margin"]).abs().max()
 turns = (once_more["correct"] != base.loc[backwards.index, "correct"])[once_more["scorable"]].sum()
-Markdown(f"Of {len(backwards)} pairs scored again {turns} turn; the largest difference of a margin is {difference:.1e}. "
-         f"{base['near_tie'].sum()} of {len(base)} margins are smaller than 0.0001, the difference that another machine may make.")  # fmt: skip
+Markdown(f"Of {len(backwards)} pairs scored again {turns} turn; "
+         f"the largest difference of a margin is {difference:.1e}. "
+         f"{base['near_tie'].sum()} of {len(base)} margins are smaller than 0.0001, "
+         f"the difference that another machine may make.")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -270,7 +286,8 @@ Markdown(f"Of {len(backwards)} pairs scored again {turns} turn; the largest diff
 # The pairs that most choices turn, with the margin under the choices of the parameters, and how many choices turn it.
 
 # %%
-turns_of = sum((table["correct"] != base["correct"]) & table["scorable"] & base["scorable"] for table in tables.values())
+turns_of = sum((table["correct"] != base["correct"]) & table["scorable"] & base["scorable"]
+               for table in tables.values())
 unsure = base.assign(**{"turned by": turns_of}).sort_values("turned by", ascending=False, kind="stable").head(8)
 unsure.set_index("paradigm")[["good", "bad", "margin", "turned by"]].round(2)
 
@@ -287,17 +304,18 @@ provenance = results.provenance("10_scoring_choices", globals(), lm, store)
 choices = {name: str(base[name].iloc[0]) for name in ("start_token", "masked_method", "reduction", "dtype")}
 choices |= {"start_state": start_state if lm.family == "recurrent" else ""}
 rows = pd.concat([
-    table.assign(condition=name, item=table["paradigm"] + ":" + table["pair"], context=table["good"], candidate=table["good"],
-                 alternative=table["bad"], log_probability=table["log_probability_good"], start_state=choices["start_state"])
+    table.assign(condition=name, item=table["paradigm"] + ":" + table["pair"], context=table["good"],
+                 candidate=table["good"], alternative=table["bad"],
+                 log_probability=table["log_probability_good"], start_state=choices["start_state"])
     for name, table in {"as in the parameters": base, **tables}.items()
-], ignore_index=True)  # fmt: skip
-headline = {"metric": "judged alike under every choice", "value": value, "low": low, "high": high, "n": len(pairs),
-            "coverage": len(same) / len(pairs)}  # fmt: skip
+], ignore_index=True)
+headline = {"metric": "judged alike under every choice", "value": value, "low": low, "high": high,
+            "n": len(pairs), "coverage": len(same) / len(pairs)}
 saved = results.write(
-    out, notebook="10_scoring_choices", title="One sentence, many scores: what does each choice change?", items=rows,
-    summary=summary, headline=headline, data=data, choices=choices, sources=["salazar2020", "kauf2023", "warstadt2020"],
-    provenance=provenance,
-)  # fmt: skip
+    out, notebook="10_scoring_choices", title="One sentence, many scores: what does each choice change?",
+    items=rows, summary=summary, headline=headline, data=data, choices=choices,
+    sources=["salazar2020", "kauf2023", "warstadt2020"], provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

@@ -44,7 +44,7 @@ seed = 0
 capitalise = "auto"  # first word of a sentence: "auto" = where the model is cased, "yes", "no"
 full_stop = True  # append a full stop to the right context
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
-target_policy = "single_token"  # forms of one piece; of more: "whole_word", "sum_l2r", "within_word_l2r", "original"
+target_policy = "single_token"  # one piece; of more: "whole_word", "sum_l2r", "within_word_l2r", "original"
 out = ""  # path of the results, without suffix; "" = write none
 
 # %% tags=["hide-input"]
@@ -82,7 +82,8 @@ by_hand = batch.log_probabilities[0, ids].tolist()
 pd.DataFrame({"form": forms, "log-probability": by_hand, "probability": np.exp(by_hand)}).round(4)
 
 # %%
-Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, by {abs(by_hand[0] - by_hand[1]):.2f} nats.")
+Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, "
+         f"by {abs(by_hand[0] - by_hand[1]):.2f} nats.")
 
 # %% [markdown]
 # ## Before you go on
@@ -100,14 +101,16 @@ Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, by
 source = published.find(datasets)
 files = agreement_files(source, items)
 pairs, sampled = read_pairs(files, limit, sample, seed)
-shown = pairs.assign(sentence=pairs["left"] + " ___ " + pairs["right"]).groupby("construction", sort=False).head(1)
+shown = (pairs.assign(sentence=pairs["left"] + " ___ " + pairs["right"])
+         .groupby("construction", sort=False).head(1))
 shown.set_index("construction")[["sentence", "good", "bad"]]
 
 # %% [markdown]
 # How many pairs there are, and how many of each number: a model that always said *are* must not look good.
 
 # %%
-counts = count_by(pairs, ["template", "number"]).pivot(index="template", columns="number", values="items").fillna(0)
+counts = (count_by(pairs, ["template", "number"])
+          .pivot(index="template", columns="number", values="items").fillna(0))
 counts = counts.reindex(pairs["template"].unique())
 assert pairs["label"].isin([-2, -1]).all() and (pairs["good"] != pairs["bad"]).all()
 counts.astype(int)
@@ -257,12 +260,13 @@ rows = scored.assign(
     item=scored["construction"] + ":" + scored["line"].astype(str), condition=scored["template"],
     context=scored["left"], candidate=scored["good"], alternative=scored["bad"],
     log_probability=scored["log_probability_good"], rank=scored["rank_good"], **fills.choices,
-)  # fmt: skip
+)
 saved = results.write(
     out, notebook="20_agreement", title="Subject and verb: does the model agree?", items=rows,
     summary=summary.rename(columns={"template": "condition"}), headline={"metric": "TSE", **overall[fields]},
-    data=data, choices=fills.choices, sources=["newman2021", "marvin2018", "warstadt2020"], provenance=provenance,
-)  # fmt: skip
+    data=data, choices=fills.choices, sources=["newman2021", "marvin2018", "warstadt2020"],
+    provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

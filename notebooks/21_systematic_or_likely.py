@@ -43,10 +43,10 @@ seed = 0
 capitalise = "auto"  # first word of a sentence: "auto" = where the model is cased, "yes", "no"
 full_stop = True  # append a full stop to the right context
 start_token = "never"  # of causal models: "never" (as published), "auto", "always"
-target_policy = "single_token"  # forms of one piece; of more: "whole_word", ..., with cutoffs [1.0] and [], and small limits
+target_policy = "single_token"  # one piece; of more: "whole_word", ..., with cutoffs [1.0] and [], small limits
 mass_arithmetic = "float64"  # "float64" is exact; "float32" sums probabilities as the published code does
 verbs = ""  # verb list (CSV: idx,sing,plur,freq); "" = the published one where it is, else ours
-verb_limit = 0  # lemmas, drawn with the seed; 0 = all. For words of several pieces take 100 and a limit of 10: minutes, not days
+verb_limit = 0  # lemmas, drawn with the seed; 0 = all. Of several pieces: 100, limit 10: minutes, not days
 metric = "both"  # "EW", "MW" or "both"
 cutoffs_top = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0]
 cutoffs_bottom = [0.5, 0.1, 0.01, 0.001, 0.0001, 1e-05, 1e-06]
@@ -80,12 +80,13 @@ store = Store(lm.identity)
 
 # %%
 gap = Gap("The keys to the cabinet", "on the table.")
-five = pd.DataFrame({"singular": ["is", "has", "looks", "works", "stands"], "plural": ["are", "have", "look", "work", "stand"]})
+five = pd.DataFrame({"singular": ["is", "has", "looks", "works", "stands"],
+                     "plural": ["are", "have", "look", "work", "stand"]})
 [batch] = lm.fill([gap], start_token)
 by_hand = five.assign(**{
     f"P({number})": batch.log_probabilities[0, [lm.word(form, "middle").ids[0] for form in five[number]]].exp()
     for number in ("plural", "singular")
-})  # fmt: skip
+})
 by_hand["right form likelier"] = by_hand["P(plural)"] > by_hand["P(singular)"]
 by_hand.set_index("plural").drop(columns="singular")
 
@@ -124,7 +125,8 @@ lemmas.sample(min(5, len(lemmas)), random_state=seed).set_index("plural")[["sing
 # %% tags=["hide-input"]
 kind = "given items" if items else origin(files["path"], source)
 data = {"name": kind, "sample": sampled, "sha256": results.checksums([*files["path"], verb_file])}
-Markdown(f"Data: **{kind}**, {len(pairs):,} pairs; sample: {sampled}. Verbs: {len(lemmas):,} of {len(listed):,} lemmas in `{verb_file.name}`.")
+Markdown(f"Data: **{kind}**, {len(pairs):,} pairs; sample: {sampled}. "
+         f"Verbs: {len(lemmas):,} of {len(listed):,} lemmas in `{verb_file.name}`.")
 
 # %% [markdown]
 # A lemma is a verb with its two forms, singular and plural. It can be used when both of its forms can be scored; by the
@@ -150,7 +152,8 @@ context = metrics.distinct_contexts(example, [metrics.PLURAL])
 five = metrics.usable_verbs(example, five)
 of_library = metrics.by_cutoff(example, context, five, [1.0], []).set_index("metric")["score"]
 np.testing.assert_allclose([of_library["EW"], of_library["MW"]], [ew_by_hand, mw_by_hand], atol=1e-4)
-metrics.by_verb(example, context, five).set_index("plural")[["rank_right", "cumulative_mass_right", "rank_wrong", "correct"]].round(3)
+(metrics.by_verb(example, context, five)
+ .set_index("plural")[["rank_right", "cumulative_mass_right", "rank_wrong", "correct"]].round(3))
 
 # %% [markdown]
 # The table shows what is kept of each verb in each context: its rank in the vocabulary, and the *cumulative mass*, the
@@ -170,8 +173,8 @@ verb_forms = [*usable["singular"], *usable["plural"]]
 def of_template(group):
     """What is measured on the pairs of one template: the scores of contexts, of pairs, and of verbs."""
     words = [*group["good"], *group["bad"], *verb_forms]
-    fills = scoring.fill(lm, gaps(group, capitalises(capitalise, lm), full_stop), words, start_token, target_policy,
-                         cutoffs_top, cutoffs_bottom, mass_arithmetic, store)
+    fills = scoring.fill(lm, gaps(group, capitalises(capitalise, lm), full_stop), words, start_token,
+                         target_policy, cutoffs_top, cutoffs_bottom, mass_arithmetic, store)
     contexts = metrics.distinct_contexts(fills, group["label"])
     scores = metrics.by_cutoff(fills, contexts, usable, cutoffs_top, cutoffs_bottom, wanted)
     text = pd.Series([f"{context.left} ___ {context.right}".strip() for context in fills.contexts])
@@ -188,12 +191,14 @@ def of_template(group):
 found = {template: of_template(group) for template, group in pairs.groupby("template", sort=False)}
 names = ["template", "row"]
 contexts, scores, curves, judged, lemma_scores = (
-    pd.concat({template: tables[key] for template, tables in found.items()}, names=names).reset_index("template")
+    pd.concat({template: tables[key] for template, tables in found.items()},
+              names=names).reset_index("template")
     for key in ("contexts", "scores", "cutoffs", "pairs", "verbs")
 )
 metrics.check_filled(scores)
 choices = asked.choices
-contexts.groupby("template", sort=False).agg(contexts=("rows", "size"), pairs=("rows", "sum"), both_labels=("both_labels", "sum"))
+contexts.groupby("template", sort=False).agg(
+    contexts=("rows", "size"), pairs=("rows", "sum"), both_labels=("both_labels", "sum"))
 
 # %% [markdown]
 # ## Result
@@ -212,10 +217,12 @@ charts.cutoff_curves(shown)
 # %%
 whole = curves[(curves["side"] == "top") & (curves["cutoff"] == max(cutoffs_top))]
 of_top = scores[scores["side"] == "top"]
-mean_of, tightest = (of_top[of_top["cutoff"] == end(cutoffs_top)].groupby("metric")["score"].mean() for end in (max, min))
+mean_of, tightest = (of_top[of_top["cutoff"] == end(cutoffs_top)].groupby("metric")["score"].mean()
+                     for end in (max, min))
 Markdown(f"Over all contexts, TSE {judged['correct'].mean():.2f}; " + "; ".join(
-    f"**{name}** {mean_of[name]:.2f} over the vocabulary, {tightest[name]:.2f} within the likeliest {min(cutoffs_top):.0%}"
-    for name in wanted) + f". Verbs counted at most: {len(usable):,} of {len(lemmas):,} ({coverage:.0%}).")  # fmt: skip
+    f"**{name}** {mean_of[name]:.2f} over the vocabulary, "
+    f"{tightest[name]:.2f} within the likeliest {min(cutoffs_top):.0%}"
+    for name in wanted) + f". Verbs counted at most: {len(usable):,} of {len(lemmas):,} ({coverage:.0%}).")
 
 # %% [markdown]
 # ## How much is counted
@@ -240,7 +247,8 @@ charts.cutoff_curves(of_one.assign(value=of_one["share_invalid"]), value_title="
 # one that is public, and with far larger models; compare the order of rows and metrics.
 
 # %%
-ours = pd.concat([whole[["template", "metric", "value"]], tse[["template", "metric", "value"]]]).assign(model=model)
+ours = pd.concat([whole[["template", "metric", "value"]],
+                  tse[["template", "metric", "value"]]]).assign(model=model)
 newman = pd.read_csv(DATA / "reference" / "newman2021.csv").drop(columns="source")
 beside = pd.concat([ours, newman[newman["template"].isin(ours["template"])]], ignore_index=True)
 columns = [(name, score) for name in beside["model"].unique() for score in ("MW", "EW", "TSE")]
@@ -258,8 +266,9 @@ print(agreement_table(beside, f"Agreement of {model} and, from Newman et al. (20
 
 # %%
 per_verb = lemma_scores.groupby("verb").apply(
-    lambda rows: pd.Series({name: np.average(rows[name], weights=rows["contexts"]) for name in ("probability", "share_right")})
-).reset_index()  # fmt: skip
+    lambda rows: pd.Series({name: np.average(rows[name], weights=rows["contexts"])
+                            for name in ("probability", "share_right")})
+).reset_index()
 charts.verbs(per_verb)
 
 # %%
@@ -268,8 +277,9 @@ correlation = ranks["probability"].corr(ranks["share_right"])
 half = per_verb["probability"] > per_verb["probability"].median()
 means = per_verb.groupby(half)["share_right"].mean().reindex([True, False])
 Markdown(
-    f"Rank correlation of probability and share right: **{correlation:.2f}**. The likelier half of the verbs is right in "
-    f"{means[True]:.0%} of contexts, the other half in {means[False]:.0%}. Exact ties between two forms: {lemma_scores['ties'].sum():,}."
+    f"Rank correlation of probability and share right: **{correlation:.2f}**. "
+    f"The likelier half of the verbs is right in {means[True]:.0%} of contexts, "
+    f"the other half in {means[False]:.0%}. Exact ties between two forms: {lemma_scores['ties'].sum():,}."
 )
 
 # %% [markdown]
@@ -293,7 +303,8 @@ lean.assign(lean_to_plural=lean["plural"] - lean["singular"]).round(2)
 # The contexts with the lowest score over the whole vocabulary.
 
 # %%
-lowest = at_whole[at_whole["metric"] == wanted[0]].nsmallest(8, "score").merge(contexts, on=["template", "context"])
+lowest = (at_whole[at_whole["metric"] == wanted[0]].nsmallest(8, "score")
+          .merge(contexts, on=["template", "context"]))
 lowest = lowest.assign(subject=lowest["label"].map({-2: "plural", -1: "singular"})).set_index("template")
 lowest[["text", "subject", "score", "mass_counted"]].round(3)
 
@@ -309,15 +320,17 @@ lowest[["text", "subject", "score", "mass_counted"]].round(3)
 provenance = results.provenance("21_systematic_or_likely", globals(), lm, store)
 summary = curves.drop(columns=["model"]).rename(columns={"template": "condition"}).assign(coverage=coverage)
 mean_score = at_whole[at_whole["metric"] == wanted[-1]]
-value, low, high = (float(number[0]) for number in clustered_means(mean_score[["score"]], mean_score["template"], seed))
+value, low, high = (float(number[0])
+                    for number in clustered_means(mean_score[["score"]], mean_score["template"], seed))
 rows = at_whole.merge(contexts, on=["template", "context"])
 rows = rows.assign(item=rows["template"] + ":" + rows["context"].astype(str), condition=rows["template"],
-                   context=rows["text"], scorable=rows["score"].notna(), **choices)  # fmt: skip
+                   context=rows["text"], scorable=rows["score"].notna(), **choices)
 saved = results.write(
     out, notebook="21_systematic_or_likely", title="Systematic, or just likely?", items=rows, summary=summary,
-    headline={"metric": wanted[-1], "value": value, "low": low, "high": high, "n": len(mean_score), "coverage": coverage},
+    headline={"metric": wanted[-1], "value": value, "low": low, "high": high,
+              "n": len(mean_score), "coverage": coverage},
     data=data, choices=choices, sources=["newman2021", "marvin2018", "warstadt2020"], provenance=provenance,
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## Takeaways

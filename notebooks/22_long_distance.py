@@ -30,7 +30,7 @@
 # recurrent networks dream hierarchically*.
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id, a folder, or a checkpoint
+model = "smollm2-135m-instruct"  # bundled, a name in data/models.csv, a hub id, a folder, or a checkpoint
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -61,7 +61,8 @@ from lib.store import Store
 charts.use_theme()
 lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
 store = Store(lm.identity)
-choices = {"start_token": start_token, "target_policy": target_policy, "masked_method": masked_method, "reduction": reduction}
+choices = {"start_token": start_token, "target_policy": target_policy,
+           "masked_method": masked_method, "reduction": reduction}
 
 # %% [markdown]
 # ## One example
@@ -94,7 +95,8 @@ by_hand = []
 for row in example.itertuples():
     distribution = at_gap(row)
     ids = [lm.word(form, "middle").ids[0] for form in (row.good, row.bad)]
-    by_hand.append([row.good, row.bad, *distribution[ids].tolist(), lm.spelling([int(distribution.argmax())])[0]])
+    by_hand.append([row.good, row.bad, *distribution[ids].tolist(),
+                    lm.spelling([int(distribution.argmax())])[0]])
 columns = ["right form", "wrong form", "log P(right)", "log P(wrong)", "the model's own word"]
 pd.DataFrame(by_hand, columns=columns, index=example["kind"]).round(3)
 
@@ -117,15 +119,18 @@ counts = pairs.groupby(["pattern", "kind"], sort=False).size().unstack().astype(
 counts[sorted(counts, reverse=True)]
 
 # %% tags=["hide-input"]
-sampled = "all" if len(pairs) == len(everything) else f"{limit} pairs per pattern and kind, drawn with seed {seed}"
-data = {"name": "given items" if items else origin([path], source), "sample": sampled, "sha256": results.checksums([path])}
+sampled = ("all" if len(pairs) == len(everything)
+           else f"{limit} pairs per pattern and kind, drawn with seed {seed}")
+data = {"name": "given items" if items else origin([path], source), "sample": sampled,
+        "sha256": results.checksums([path])}
 Markdown(f"Data: **{data['name']}**, {len(pairs)} pairs; sample: {sampled}.")
 
 # %%
 def around_gap(row):
     """The words near the gap, with both forms in it."""
     left, right = row.left.split(), row.right.split()
-    words = ["…"] * (len(left) > 12) + left[-12:] + [f"[{row.good} | {row.bad}]"] + right[:8] + ["…"] * (len(right) > 8)
+    words = (["…"] * (len(left) > 12) + left[-12:] + [f"[{row.good} | {row.bad}]"]
+             + right[:8] + ["…"] * (len(right) > 8))
     return " ".join(words)
 
 
@@ -141,16 +146,19 @@ shown.rename(columns={"text": "sentence [right | wrong]"}).set_index(["kind"])[[
 
 # %%
 at_target = "auto" if mode == "whole-sentence" else mode
-alone = [evaluate.evaluate(lm, example.iloc[[i]], at_target, target_policy=target_policy) for i in range(len(example))]
+alone = [evaluate.evaluate(lm, example.iloc[[i]], at_target, target_policy=target_policy)
+         for i in range(len(example))]
 for judged, row in zip(alone, by_hand, strict=True):
-    np.testing.assert_allclose(judged[["log_probability_good", "log_probability_bad"]].iloc[0], row[2:4], atol=1e-4)
+    np.testing.assert_allclose(judged[["log_probability_good", "log_probability_bad"]].iloc[0],
+                               row[2:4], atol=1e-4)
 
 # %%
 scored = evaluate.evaluate(lm, pairs, mode, **choices, store=store)
 metrics.check_scored(scored)
 reasons = scored.loc[~scored["scorable"], "reason"].value_counts().rename_axis("reason").rename("pairs")
 Markdown(f"Mode: **{scored['mode'].iloc[0]}**. {scored['scorable'].sum()} of {len(scored)} pairs can be scored"
-         + (f"; the others: {', '.join(f'{n} {reason}' for reason, n in reasons.items())}." if len(reasons) else "."))  # fmt: skip
+         + (f"; the others: {', '.join(f'{n} {reason}' for reason, n in reasons.items())}."
+            if len(reasons) else "."))
 
 # %% [markdown]
 # ## Result
@@ -164,7 +172,8 @@ by_pattern = evaluate.summary(in_order, ["pattern", "kind"])
 by_kind.set_index("kind").drop(columns="metric").round(3)
 
 # %%
-charts.intervals(by_pattern.assign(condition=by_pattern["pattern"], metric=by_pattern["kind"]), value_title="accuracy")
+charts.intervals(by_pattern.assign(condition=by_pattern["pattern"], metric=by_pattern["kind"]),
+                 value_title="accuracy")
 
 # %% [markdown]
 # Sense against nonsense, fairly: each sentence against its own variants, so that a hard sentence is hard on both sides. The
@@ -174,8 +183,9 @@ charts.intervals(by_pattern.assign(condition=by_pattern["pattern"], metric=by_pa
 means = scored.groupby(["sentence", "kind"])["correct"].mean().unstack()
 both = means.reindex(columns=["sense", "nonsense"]).dropna()
 [gain], [low], [high] = clustered_means((both["sense"] - both["nonsense"]).to_numpy()[:, None], seed=seed)
-Markdown(f"In {len(both)} sentences with variants, sense is better than nonsense by **{gain:.2f}** [{low:.2f}, {high:.2f}]."
-         if len(both) else "These items have no sensible sentences with nonsense variants to compare.")  # fmt: skip
+Markdown(f"In {len(both)} sentences with variants, "
+         f"sense is better than nonsense by **{gain:.2f}** [{low:.2f}, {high:.2f}]."
+         if len(both) else "These items have no sensible sentences with nonsense variants to compare.")
 
 # %% [markdown]
 # ## Attractors
@@ -190,13 +200,14 @@ if marked:
     attracted = in_order.assign(attractor=in_order["n_attr"], number=number)
     attracted = attracted.sort_values(["kind", "attractor"], ascending=[False, True])
     by_attractor = evaluate.summary(attracted, ["kind", "attractor", "number"])
-    chart = charts.by_number_and_attractor(by_attractor.assign(condition=by_attractor["kind"]), value_title="accuracy")
+    chart = charts.by_number_and_attractor(by_attractor.assign(condition=by_attractor["kind"]),
+                                           value_title="accuracy")
 chart if marked else Markdown("These items name no attractors.")
 
 # %%
 told = attracted.groupby("attractor")["correct"].agg(["mean", "count"]) if marked else pd.DataFrame()
 Markdown("Accuracy by number of attractors: "
-         + ", ".join(f"{row.Index}: **{row.mean:.2f}** ({row.count} pairs)" for row in told.itertuples()) + ".")  # fmt: skip
+         + ", ".join(f"{row.Index}: **{row.mean:.2f}** ({row.count} pairs)" for row in told.itertuples()) + ".")
 
 # %% [markdown]
 # ## Beside frequency
@@ -206,8 +217,10 @@ Markdown("Accuracy by number of attractors: "
 # %%
 beside = [by_kind.assign(who=model)]
 if "freq" in pairs:
-    beside.append(evaluate.summary(evaluate.recorded(in_order, "freq"), ["kind"]).assign(who="more frequent form"))
-pd.concat(beside).set_index(["who", "kind"])[["n", "scored", "value", "low", "high", "ties", "coverage"]].round(3)
+    beside.append(evaluate.summary(evaluate.recorded(in_order, "freq"), ["kind"])
+                  .assign(who="more frequent form"))
+(pd.concat(beside).set_index(["who", "kind"])
+ [["n", "scored", "value", "low", "high", "ties", "coverage"]].round(3))
 
 # %% [markdown]
 # ## Beside published values
@@ -221,12 +234,13 @@ lstm = "hidden650_batch128_dropout0.2_lr20.0"
 if lstm in pairs:
     recorded = evaluate.summary(evaluate.recorded(in_order, lstm), ["kind"]).assign(who="best LSTM, recorded")
 else:
-    facts = pd.read_csv(DATA / "reference" / "gulordava2018.csv").query("pattern == 'all' and attractors == 'all'")
+    facts = (pd.read_csv(DATA / "reference" / "gulordava2018.csv")
+             .query("pattern == 'all' and attractors == 'all'"))
     facts["kind"] = facts["type"].map({"original": "sense", "generated": "nonsense"})
     intervals = [proportion(row.right, row.pairs) for row in facts.itertuples()]
     recorded = pd.DataFrame({"who": facts["model"] + ", published", "kind": facts["kind"], "n": facts["pairs"],
                              "value": [i.value for i in intervals], "low": [i.low for i in intervals],
-                             "high": [i.high for i in intervals]})  # fmt: skip
+                             "high": [i.high for i in intervals]})
 together = pd.concat([*beside, recorded])
 charts.intervals(together.assign(condition=together["kind"], metric=together["who"]), value_title="accuracy")
 
@@ -241,9 +255,11 @@ started = [by_kind.assign(start_state=start_state)]
 others = {"eos", "zero"} | ({"carry"} if mode != "whole-sentence" else set())
 for state in sorted(others - {start_state}) if lm.family == "recurrent" else ():
     other = load(model, revision=revision, device=device, dtype=dtype, start_state=state)
-    started.append(evaluate.summary(evaluate.evaluate(other, pairs, mode, **choices), ["kind"]).assign(start_state=state))
+    started.append(evaluate.summary(evaluate.evaluate(other, pairs, mode, **choices), ["kind"])
+                   .assign(start_state=state))
 of_states = pd.concat(started).pivot(index="start_state", columns="kind", values="value").round(3)
-of_states if lm.family == "recurrent" else Markdown(f"This model is {lm.family}: it has no state to start from.")
+(of_states if lm.family == "recurrent"
+ else Markdown(f"This model is {lm.family}: it has no state to start from."))
 
 # %% [markdown]
 # ## A control
@@ -263,7 +279,8 @@ charts.intervals(shown.assign(condition=shown["kind"]), value_title="accuracy")
 
 # %%
 Markdown("Without the subject: " + ", ".join(
-    f"{row.kind} {row.value:.2f} in place of {by_kind.set_index('kind').loc[row.kind, 'value']:.2f}" for row in control.itertuples()) + ".")
+    f"{row.kind} {row.value:.2f} in place of {by_kind.set_index('kind').loc[row.kind, 'value']:.2f}"
+    for row in control.itertuples()) + ".")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -272,8 +289,10 @@ Markdown("Without the subject: " + ", ".join(
 
 # %%
 worst = scored[scored["correct"] == 0].nsmallest(8, "margin")
-worst = worst.rename(columns={"text": "sentence [right | wrong]", "prediction": "the model's own"}).set_index("kind")
-worst[[column for column in ("sentence [right | wrong]", "margin", "the model's own") if column in worst]].round(2)
+worst = (worst.rename(columns={"text": "sentence [right | wrong]", "prediction": "the model's own"})
+         .set_index("kind"))
+worst[[column for column in ("sentence [right | wrong]", "margin", "the model's own")
+       if column in worst]].round(2)
 
 # %% [markdown]
 # ## What this does not show
@@ -290,14 +309,16 @@ overall = evaluate.summary(scored.assign(all="all"), ["all"]).iloc[0]
 rows = scored.assign(
     condition=scored["kind"], context=scored["left"], candidate=scored["good"], alternative=scored["bad"],
     log_probability=scored["log_probability_good"],
-)  # fmt: skip
+)
 used = {name: scored[name].iloc[0] for name in ("mode", "start_state", *choices, "dtype") if name in scored}
-tables = [by_kind.assign(condition=by_kind["kind"]), by_pattern.assign(condition=by_pattern["pattern"] + ", " + by_pattern["kind"])]
+tables = [by_kind.assign(condition=by_kind["kind"]),
+          by_pattern.assign(condition=by_pattern["pattern"] + ", " + by_pattern["kind"])]
 saved = results.write(
     out, notebook="22_long_distance", title="Far from its subject: does the verb still agree?", items=rows,
-    summary=pd.concat(tables), headline={"metric": "accuracy", **overall[["value", "low", "high", "n", "coverage"]]},
+    summary=pd.concat(tables),
+    headline={"metric": "accuracy", **overall[["value", "low", "high", "n", "coverage"]]},
     data=data, choices=used, sources=["gulordava2018", "linzen2016"], provenance=provenance,
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## Takeaways

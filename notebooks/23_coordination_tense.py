@@ -30,7 +30,7 @@
 # Gulordava et al. (2018) the target word.
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # a bundled model, a name in data/models.csv, a hub id, a folder or a checkpoint
+model = "smollm2-135m-instruct"  # bundled, a name in data/models.csv, a hub id, a folder or a checkpoint
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -70,7 +70,8 @@ store = Store(lm.identity)
 
 # %%
 example = pd.DataFrame(
-    [("adverb first", "Yesterday the doctor", "not work."), ("adverb last", "The doctor", "not work yesterday.")],
+    [("adverb first", "Yesterday the doctor", "not work."),
+     ("adverb last", "The doctor", "not work yesterday.")],
     columns=["pattern", "left", "right"],
 ).assign(good="did", bad="will", item=["first", "last"], line=[1, 2])
 for form in ("good", "bad"):
@@ -99,7 +100,8 @@ pd.DataFrame(by_hand, columns=["at the target", "whole sentence"], index=example
 # %%
 words = evaluate.by_word(lm, example, start_token, masked_method, store)
 last = words[words["item"] == "last"].pivot(index="position", columns="which", values="log_probability")
-last = last[["good", "bad"]].assign(difference=last["good"] - last["bad"], word=example["sentence_good"].iloc[1].split())
+last = last[["good", "bad"]].assign(difference=last["good"] - last["bad"],
+                                    word=example["sentence_good"].iloc[1].split())
 last.set_index("word").rename_axis(columns=None).round(2)
 
 # %% [markdown]
@@ -126,21 +128,25 @@ made[made["pattern"].str.endswith(("_singular", "_first"))].set_index("pattern")
 # The files hold forty choices of words each. `limit` draws some, the same in every pattern, so that patterns never differ in their words.
 
 # %%
-files = [Path(path) for path in items] or [DATA / "items" / kind / f"{kind}.tab" for kind in ("coordination", "tense")]
+files = ([Path(path) for path in items]
+         or [DATA / "items" / kind / f"{kind}.tab" for kind in ("coordination", "tense")])
 every = pd.concat([formats.read(path) for path in files], ignore_index=True)
 every["item"] = every["file"] + ":" + every["item"]
 pairs = evaluate.sampled(every, limit, seed).reset_index(drop=True)
 parts = pairs["pattern"].str.split("_")
 kinds = [pairs["pattern"].isin(coordination_tense.MAKERS[kind][1]) for kind in ("coordination", "tense")]
-pairs["group"] = np.select(kinds, ["coordination, " + parts.str[0], "tense, adverb " + parts.str[-1]], pairs["pattern"])
+pairs["group"] = np.select(kinds, ["coordination, " + parts.str[0], "tense, adverb " + parts.str[-1]],
+                           pairs["pattern"])
 assert (pairs["sentence_good"] != pairs["sentence_bad"]).all()
 counts = pairs.assign(differ_in_one_word=pairs["good"] != "").groupby("group", sort=False)["differ_in_one_word"]
 counts.agg(pairs="size", differ_in_one_word="sum")
 
 # %% tags=["hide-input"]
 sample = f"{limit} pairs per pattern, drawn with seed {seed}" if len(pairs) < len(every) else "all"
-data = {"name": "given items" if items else "our own items", "sample": sample, "sha256": results.checksums(files)}
-Markdown(f"Data: **{data['name']}**, {len(pairs):,} pairs of {pairs['pattern'].nunique()} patterns; sample: {sample}.")
+data = {"name": "given items" if items else "our own items", "sample": sample,
+        "sha256": results.checksums(files)}
+Markdown(f"Data: **{data['name']}**, {len(pairs):,} pairs of {pairs['pattern'].nunique()} patterns; "
+         f"sample: {sample}.")
 
 # %% [markdown]
 # ## Scores
@@ -176,7 +182,8 @@ charts.intervals(summary[summary["scored"] > 0], value_title="share right")
 
 # %%
 by_pattern = evaluate.summary(judged, ["pattern", "judged"])
-shown = by_pattern.pivot(index="pattern", columns="judged", values="value").reindex(pairs["pattern"].unique()).round(2)
+shown = (by_pattern.pivot(index="pattern", columns="judged", values="value")
+         .reindex(pairs["pattern"].unique()).round(2))
 shown.astype(object).where(shown.notna(), "n/a")
 
 # %% [markdown]
@@ -201,7 +208,7 @@ table.rename_axis(columns=None).reindex(compared["group"].unique())
 # %%
 different = (table[verdicts[1:3]].sum(axis=1) / table.sum(axis=1)).sort_values()
 Markdown(f"They disagree over **{(word != sentence).sum()} of {len(compared)}** pairs that both can judge: "
-         + ", ".join(f"{share:.0%} in *{group}*" for group, share in different.items()) + ".")  # fmt: skip
+         + ", ".join(f"{share:.0%} in *{group}*" for group, share in different.items()) + ".")
 
 # %% [markdown]
 # ## Where the evidence lies
@@ -259,12 +266,15 @@ same = whole[whole["item"].isin(bare["item"])]
 compared_with = {"with the evidence": same, "without": without}
 control = pd.concat([evaluate.summary(table).assign(metric=name) for name, table in compared_with.items()])
 control = control.rename(columns={"pattern": "condition"})
-charts.intervals(control, value_title="share for the form that is right in full") if len(bare) else Markdown("Not for these items.")
+(charts.intervals(control, value_title="share for the form that is right in full")
+ if len(bare) else Markdown("Not for these items."))
 
 # %%
 full, left = same["correct"].mean(), without["correct"].mean()
-Markdown(f"Over these patterns the right sentence is preferred in **{full:.0%}** of the pairs, and in {left:.0%} without the evidence: "
-         f"a difference of {full - left:.2f} that the evidence makes." if len(bare) else "No evidence to take away.")  # fmt: skip
+Markdown(f"Over these patterns the right sentence is preferred in **{full:.0%}** of the pairs, "
+         f"and in {left:.0%} without the evidence: "
+         f"a difference of {full - left:.2f} that the evidence makes."
+         if len(bare) else "No evidence to take away.")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -273,7 +283,8 @@ Markdown(f"Over these patterns the right sentence is preferred in **{full:.0%}**
 
 # %%
 disagree = compared.assign(verdict=verdict, apart=(compared["x"] - compared["y"]).abs())
-disagree = disagree[word != sentence].sort_values(["verdict", "apart"], ascending=[True, False]).groupby("verdict").head(6)
+disagree = (disagree[word != sentence].sort_values(["verdict", "apart"], ascending=[True, False])
+            .groupby("verdict").head(6))
 disagree = disagree.rename(columns={"x": "at the target", "y": "whole sentence"}).set_index("verdict")
 disagree[["sentence_good", "good", "bad", "at the target", "whole sentence"]].round(2)
 
@@ -288,16 +299,18 @@ disagree[["sentence_good", "good", "bad", "at the target", "whole sentence"]].ro
 # %% tags=["results"]
 provenance = results.provenance("23_coordination_tense", globals(), lm, store)
 overall = evaluate.summary(whole.assign(all="all"), ["all"]).iloc[0]
-more_probable = {"at the target": "the right form is more probable", "whole sentence": "the right sentence is more probable"}
+more_probable = {"at the target": "the right form is more probable",
+                 "whole sentence": "the right sentence is more probable"}
 rows = judged.assign(condition=judged["pattern"], context=judged["left"], candidate=judged["good"],
-                     judgement=judged["judged"].map(more_probable))  # fmt: skip
+                     judgement=judged["judged"].map(more_probable))
 names = ("start_token", "start_state", "masked_method", "reduction", "dtype")
 choices = {name: whole[name].iloc[0] for name in names} | {"target_policy": target_policy}
 saved = results.write(
-    out, notebook="23_coordination_tense", title="Coordination and tense: one word or the whole sentence?", items=rows,
-    summary=pd.concat([summary, control]), headline={"metric": "whole sentence", **overall[["value", "low", "high", "n", "coverage"]]},
+    out, notebook="23_coordination_tense", title="Coordination and tense: one word or the whole sentence?",
+    items=rows, summary=pd.concat([summary, control]),
+    headline={"metric": "whole sentence", **overall[["value", "low", "high", "n", "coverage"]]},
     data=data, choices=choices, sources=["gulordava2018", "marvin2018"], provenance=provenance,
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## Takeaways

@@ -76,11 +76,12 @@ of_pair = sentences.ask(lm, pair, start_token, masked_method)
 charts.surprisal(pd.concat([sentences.words(found) for found in of_pair], ignore_index=True))
 
 # %%
-by_hand = [np.nansum(found.log_probabilities) for found in of_pair]  # a first token without anything before it has none
+# A first token without anything before it has none.
+by_hand = [np.nansum(found.log_probabilities) for found in of_pair]
 if reduction == "mean":
     by_hand = [np.nanmean(found.log_probabilities) for found in of_pair]
-Markdown(f"The {reduction} is {by_hand[0]:.2f} for the good sentence and {by_hand[1]:.2f} for the bad one: the model prefers the "
-         f"**{'good' if by_hand[0] > by_hand[1] else 'bad'}** one.")  # fmt: skip
+Markdown(f"The {reduction} is {by_hand[0]:.2f} for the good sentence and {by_hand[1]:.2f} for the bad one: "
+         f"the model prefers the **{'good' if by_hand[0] > by_hand[1] else 'bad'}** one.")
 
 # %% [markdown]
 # ## Before you go on
@@ -110,9 +111,12 @@ pairs.groupby(["field", "phenomenon"]).agg(paradigms=("paradigm", "nunique"), pa
 # %% tags=["hide-input"]
 as_published = bool((pairs["release"] == "published").all())
 kind = "given items" if items else "published: blimp" if as_published else "our own items"
-data = {"name": kind, "sample": sampled, "sha256": results.checksums(files), "excluded": left_out["excluded"].value_counts().to_dict()}
-Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} paradigms; sample: {sampled}; left out: {len(left_out)}"
-         + (f" ({', '.join(f'{n} {why}' for why, n in data['excluded'].items())})." if len(left_out) else "."))  # fmt: skip
+data = {"name": kind, "sample": sampled, "sha256": results.checksums(files),
+        "excluded": left_out["excluded"].value_counts().to_dict()}
+Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} paradigms; sample: {sampled}; "
+         f"left out: {len(left_out)}"
+         + (f" ({', '.join(f'{n} {why}' for why, n in data['excluded'].items())})."
+            if len(left_out) else "."))
 
 # %% [markdown]
 # ## Scores
@@ -124,16 +128,21 @@ Markdown(f"Data: **{kind}**, {len(pairs):,} pairs in {len(files)} paradigms; sam
 # %%
 example = pd.DataFrame({"good": pair[:1], "bad": pair[1:]})
 options = {"start_token": start_token, "masked_method": masked_method, "store": store}
-scored = sentences.minimal_pairs(lm, pd.concat([pairs, example], ignore_index=True), reduction=reduction, **options)
-np.testing.assert_allclose(scored.iloc[-1][["log_probability_good", "log_probability_bad"]].tolist(), by_hand, atol=1e-3)
+scored = sentences.minimal_pairs(lm, pd.concat([pairs, example], ignore_index=True),
+                                 reduction=reduction, **options)
+np.testing.assert_allclose(scored.iloc[-1][["log_probability_good", "log_probability_bad"]].tolist(),
+                           by_hand, atol=1e-3)
 scored = scored.iloc[:-1]
 metrics.check_scored(scored)
 reasons = ", ".join(f"{n} {why}" for why, n in scored.loc[~scored["scorable"], "reason"].value_counts().items())
 
 # %%
-Markdown(f"{blimp.surprisal_check(scored, lm.vocabulary_size)} Scored: {scored['scorable'].sum():,} of {len(scored):,} pairs"
-         f"{f' (not: {reasons})' if reasons else ''}; in {(scored['scorable'] & (scored['unknown'] > 0)).sum()} of them both sentences hold the "
-         f"same unknown words, left out of both; {scored['tie'].sum()} ties; {scored['near_tie'].sum()} pairs closer than 0.0001, which another machine might judge otherwise.")  # fmt: skip
+Markdown(f"{blimp.surprisal_check(scored, lm.vocabulary_size)} "
+         f"Scored: {scored['scorable'].sum():,} of {len(scored):,} pairs"
+         f"{f' (not: {reasons})' if reasons else ''}; "
+         f"in {(scored['scorable'] & (scored['unknown'] > 0)).sum()} of them both sentences hold the "
+         f"same unknown words, left out of both; {scored['tie'].sum()} ties; "
+         f"{scored['near_tie'].sum()} pairs closer than 0.0001, which another machine might judge otherwise.")
 
 # %% [markdown]
 # ## Result
@@ -147,20 +156,25 @@ kinds = scored[["field", "phenomenon", "paradigm"]].drop_duplicates()
 by_paradigm = metrics.summarise_pairs(scored, ["field", "phenomenon", "paradigm"]).assign(metric="accuracy")
 by_paradigm["published"] = by_paradigm["paradigm"].map(known["people"])
 by_phenomenon = metrics.summarise_pairs(scored, ["phenomenon"]).assign(metric="accuracy")
-by_phenomenon["published"] = by_phenomenon["phenomenon"].map(by_paradigm.groupby("phenomenon")["published"].mean())
-charts.intervals(by_phenomenon.rename(columns={"phenomenon": "condition"}).drop(columns="metric"), value_title="accuracy")
+by_phenomenon["published"] = by_phenomenon["phenomenon"].map(
+    by_paradigm.groupby("phenomenon")["published"].mean())
+charts.intervals(by_phenomenon.rename(columns={"phenomenon": "condition"}).drop(columns="metric"),
+                 value_title="accuracy")
 
 # %%
-value, low, high = (float(found[0]) for found in stats.clustered_means(scored[["correct"]].to_numpy(), scored["paradigm"], seed))
+value, low, high = (float(found[0]) for found in
+                    stats.clustered_means(scored[["correct"]].to_numpy(), scored["paradigm"], seed))
 best, worst = by_paradigm.loc[by_paradigm["value"].idxmax()], by_paradigm.loc[by_paradigm["value"].idxmin()]
-Markdown(f"Over all pairs accuracy is **{value:.3f}** [{low:.3f}, {high:.3f}], the interval from redrawing paradigms. Best: "
-         f"*{best['paradigm']}* ({best['value']:.2f}); worst: *{worst['paradigm']}* ({worst['value']:.2f}).")  # fmt: skip
+Markdown(f"Over all pairs accuracy is **{value:.3f}** [{low:.3f}, {high:.3f}], "
+         f"the interval from redrawing paradigms. Best: *{best['paradigm']}* ({best['value']:.2f}); "
+         f"worst: *{worst['paradigm']}* ({worst['value']:.2f}).")
 
 # %% [markdown]
 # Every paradigm, in panels by phenomenon. A phenomenon can hide a paradigm below chance beside one above.
 
 # %%
-charts.grouped_intervals(by_paradigm.rename(columns={"paradigm": "condition"}), "phenomenon", value_title="accuracy")
+charts.grouped_intervals(by_paradigm.rename(columns={"paradigm": "condition"}), "phenomenon",
+                         value_title="accuracy")
 
 # %% [markdown]
 # The same as a table, with what could be scored.
@@ -190,13 +204,17 @@ fields = fields.melt(id_vars="diagnostic", var_name="model", value_name="value")
 ours = metrics.summarise_pairs(scored, ["field"]).set_index("field")
 for end in ("low", "high"):
     fields[end] = np.where(fields["model"] == model, fields["diagnostic"].map(ours[end]), fields["value"])
-charts.compare(fields, value_title="accuracy", description="Mean accuracy over the paradigms of each field: this model, people, and four published models.")
+charts.compare(fields, value_title="accuracy", description="Mean accuracy over the paradigms of each field: "
+               "this model, people, and four published models.")
 
 # %%
 alike = beside.corr("spearman")["this model"].drop("this model").dropna().sort_values(ascending=False)
 means = ", ".join(f"{name} {mean:.2f}" for name, mean in beside.mean().items())
-Markdown(f"{'The sentences are the published ones.' if as_published else 'These are not the published sentences.'} Mean over these "
-         f"paradigms: {means}. Rank correlation with this model: {', '.join(f'{name} {rho:.2f}' for name, rho in alike.items())}.")  # fmt: skip
+Markdown(
+    f"{'The sentences are the published ones.' if as_published else 'These are not the published sentences.'} "
+    f"Mean over these paradigms: {means}. Rank correlation with this model: "
+    f"{', '.join(f'{name} {rho:.2f}' for name, rho in alike.items())}."
+)
 
 # %% [markdown]
 # ## A control
@@ -209,7 +227,7 @@ Markdown(f"{'The sentences are the published ones.' if as_published else 'These 
 lengths = pd.concat([
     metrics.summarise_pairs(scored.assign(longer=blimp.longer(scored, unit)), ["longer"]).assign(unit=unit)
     for unit in ("words", "tokens")
-])  # fmt: skip
+])
 lengths.set_index(["unit", "longer"]).sort_index()[["n", "scored", "value", "low", "high"]].round(3)
 
 # %% [markdown]
@@ -221,8 +239,9 @@ other = "mean" if reduction == "sum" else "sum"
 again = sentences.minimal_pairs(lm, pairs, reduction=other, **options)
 flipped = scored["scorable"] & (scored["correct"] != again["correct"])
 gained = (flipped & (again["correct"] == 1)).sum()
-Markdown(f"With the {other}, {flipped.sum()} of {scored['scorable'].sum()} judgements change: {gained} become right, "
-         f"{flipped.sum() - gained} wrong; accuracy is {again['correct'].mean():.3f} instead of {scored['correct'].mean():.3f}.")  # fmt: skip
+Markdown(f"With the {other}, {flipped.sum()} of {scored['scorable'].sum()} judgements change: "
+         f"{gained} become right, {flipped.sum() - gained} wrong; "
+         f"accuracy is {again['correct'].mean():.3f} instead of {scored['correct'].mean():.3f}.")
 
 # %% [markdown]
 # *Frequency.* Do the words in which the two differ decide already outside the sentence? The model scores them behind a lone
@@ -232,9 +251,11 @@ Markdown(f"With the {other}, {flipped.sum()} of {scored['scorable'].sum()} judge
 favoured = blimp.likelier_words(lm, pairs, **options)
 by_words = metrics.summarise_pairs(scored.assign(favoured=favoured), ["favoured"])
 order = {"good": "good one's words likelier", "same words": "same words", "neither": "equally likely",
-         "bad": "bad one's words likelier", "unknown": "a word is unknown"}  # fmt: skip
-by_words = by_words.set_index("favoured").reindex([name for name in order if name in set(favoured)]).reset_index()
-charts.intervals(by_words.assign(condition=by_words["favoured"].map(order)).drop(columns="metric"), value_title="accuracy")
+         "bad": "bad one's words likelier", "unknown": "a word is unknown"}
+by_words = (by_words.set_index("favoured")
+            .reindex([name for name in order if name in set(favoured)]).reset_index())
+charts.intervals(by_words.assign(condition=by_words["favoured"].map(order)).drop(columns="metric"),
+                 value_title="accuracy")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -259,15 +280,16 @@ wrong[["good", "bad", "margin"]].round(2)
 provenance = results.provenance("24_blimp", globals(), lm, store)
 choices = {name: str(scored[name].iloc[0]) for name in ("start_token", "masked_method", "reduction", "dtype")}
 choices |= {"start_state": start_state if lm.family == "recurrent" else "", "exclude": ", ".join(exclude)}
-rows = scored.assign(item=scored["paradigm"] + ":" + scored["pair"], condition=scored["paradigm"], context=scored["good"],
-                     candidate=scored["good"], alternative=scored["bad"], favoured=favoured, **choices,
-                     log_probability=scored["log_probability_good"])  # fmt: skip
-headline = {"metric": "accuracy", "value": value, "low": low, "high": high, "n": len(scored), "coverage": scored["scorable"].mean()}
+rows = scored.assign(item=scored["paradigm"] + ":" + scored["pair"], condition=scored["paradigm"],
+                     context=scored["good"], candidate=scored["good"], alternative=scored["bad"],
+                     favoured=favoured, **choices, log_probability=scored["log_probability_good"])
+headline = {"metric": "accuracy", "value": value, "low": low, "high": high,
+            "n": len(scored), "coverage": scored["scorable"].mean()}
 saved = results.write(
     out, notebook="24_blimp", title="Minimal pairs: which of two sentences is better?", items=rows,
     summary=by_paradigm.rename(columns={"paradigm": "condition"}), headline=headline,
     data=data, choices=choices, sources=["warstadt2020", "kauf2023"], provenance=provenance,
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## Takeaways

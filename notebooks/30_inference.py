@@ -30,7 +30,7 @@
 # Ettinger (2020), *What BERT is not*, with items made after Federmeier and Kutas (1999).
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # bundled, in data/models.csv, a hub id, a folder, or a folder of recorded scores
+model = "smollm2-135m-instruct"  # bundled, in data/models.csv, hub id, folder, or folder of recorded scores
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -59,7 +59,8 @@ from lib.store import Store
 
 charts.use_theme()
 known = recorded.found(model)
-lm = recorded.read(model) if known else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
+lm = (recorded.read(model) if known
+      else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state))
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -80,10 +81,12 @@ Markdown(f"> {example['context'].iloc[0]} ___\n\nA reader expects **{example['ca
 
 # %%
 [batch] = lm.fill(gaps(example.head(1), full_stop), start_token)
-words = {role: lm.word(word, "middle") for role, word in zip(example["role"], example["candidate"], strict=True)}
+words = {role: lm.word(word, "middle")
+         for role, word in zip(example["role"], example["candidate"], strict=True)}
 by_hand = pd.Series({
-    role: batch.log_probabilities[0, word.ids[0]].exp().item() if len(word.ids) == 1 else np.nan for role, word in words.items()
-}, name="probability")  # fmt: skip
+    role: batch.log_probabilities[0, word.ids[0]].exp().item() if len(word.ids) == 1 else np.nan
+    for role, word in words.items()
+}, name="probability")
 by_hand.to_frame().assign(word=list(example["candidate"])).round(5)
 
 # %% [markdown]
@@ -100,7 +103,7 @@ by_hand.to_frame().assign(word=list(example["candidate"])).round(5)
 
 # %%
 data = {"name": origin([path], source),
-        "sample": "all", "sha256": results.checksums([path])}  # fmt: skip
+        "sample": "all", "sha256": results.checksums([path])}
 assert (items.groupby("item")["role"].nunique() == 3).all()
 counts = items.drop_duplicates("item")["constraint"].value_counts().rename_axis("constraint").to_frame("items")
 counts
@@ -133,17 +136,19 @@ charts.means(means.rename(columns={"role": "condition"}), "constraint")
 # %%
 compared = metrics.compare(answers, ["item"], "role", "expected", ["within", "between"])
 everything = [metrics.sensitivity(compared), metrics.sensitivity(compared, ["constraint"]),
-              metrics.accuracy(answers, (1, 5)), metrics.accuracy(answers, (1, 5), ["constraint"])]  # fmt: skip
+              metrics.accuracy(answers, (1, 5)), metrics.accuracy(answers, (1, 5), ["constraint"])]
 summary = pd.concat(everything).fillna({"constraint": "all"}).rename(columns={"constraint": "condition"})
 metrics.for_reading(summary, ["metric", "condition"])
 
 # %%
 main = metrics.sensitivity(compared).iloc[0]
-Markdown(f"The expected word wins in **{main['value']:.0%}** of {main['scored']:.0f} scored items [{main['low']:.2f}, {main['high']:.2f}]; "
-         f"{main['n'] - main['scored']:.0f} of {main['n']:.0f} could not be scored ({main['reasons'] or 'none'}).")  # fmt: skip
+Markdown(f"The expected word wins in **{main['value']:.0%}** of {main['scored']:.0f} scored items "
+         f"[{main['low']:.2f}, {main['high']:.2f}]; {main['n'] - main['scored']:.0f} of {main['n']:.0f} "
+         f"could not be scored ({main['reasons'] or 'none'}).")
 
 # %%
-charts.intervals(summary[summary["metric"] == "sensitivity"].drop(columns="metric"), value_title="sensitivity", chance=1 / 3)
+charts.intervals(summary[summary["metric"] == "sensitivity"].drop(columns="metric"),
+                 value_title="sensitivity", chance=1 / 3)
 
 # %% [markdown]
 # The **N400 pattern**: how often is the word of the same category more probable, by .01, than that of another?
@@ -163,7 +168,8 @@ metrics.for_reading(n400, ["metric", "condition"])
 tops = top_predictions(answers, 5)
 said = (tops["piece"] + tops["probability"].map(" {:.3f}".format)).groupby(tops["context"]).agg(" · ".join)
 explained = read_explanations(item_file("explanations", source), items.drop_duplicates("item"))
-explained = explained.assign(says=said.reindex(explained["context"]).to_numpy()).rename(columns={"candidate": "expected word"})
+explained = (explained.assign(says=said.reindex(explained["context"]).to_numpy())
+             .rename(columns={"candidate": "expected word"}))
 explained.set_index("expected word")[["context", "says", "explanation"]]
 
 # %% [markdown]
@@ -184,12 +190,15 @@ ettinger[ettinger["diagnostic"] == "CPRAG-102"].set_index("measure")[["model", "
 
 # %%
 shuffled = perturb.shuffle_first(items, draws, seed)
-changed = {"shuffled": shuffled, "truncated": perturb.truncate_second(items), "both": perturb.truncate_second(shuffled)}
+changed = {"shuffled": shuffled, "truncated": perturb.truncate_second(items),
+           "both": perturb.truncate_second(shuffled)}
 Markdown("\n\n".join(f"> **{name}** {table['context'].iloc[0]} ___" for name, table in changed.items()))
 
 # %%
-of_changed = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in changed.items()}
-over = pd.concat([metrics.over_draws(table, (1, 5)).assign(condition=name) for name, table in of_changed.items()])
+of_changed = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0]
+              for name, table in changed.items()}
+over = pd.concat([metrics.over_draws(table, (1, 5)).assign(condition=name)
+                  for name, table in of_changed.items()])
 over = pd.concat([summary[summary["condition"] == "all"].assign(condition="whole text"), over])
 over = over.sort_values("metric", kind="stable")
 metrics.for_reading(over, ["metric", "condition"], ["draws", "sd"])
@@ -199,7 +208,8 @@ metrics.for_reading(over, ["metric", "condition"], ["draws", "sd"])
 # All drawn sentences are stored with the results, the least and the most of the draws with the summary.
 
 # %%
-charts.intervals(over[over["metric"] == "sensitivity"].drop(columns="metric"), value_title="sensitivity", chance=1 / 3)
+charts.intervals(over[over["metric"] == "sensitivity"].drop(columns="metric"),
+                 value_title="sensitivity", chance=1 / 3)
 
 # %% [markdown]
 # Which expected words survive shuffling, and why? In the paper, those with a distinctive word in the first sentence. *Survives*: the
@@ -211,14 +221,15 @@ survival = metrics.survival(answers, of_changed["shuffled"])
 survivors = survival.sort_values(["survives", "mean_place"], ascending=[False, True], kind="stable").head(6)
 left_out = perturb.leave_out_each(items[items["item"].isin(survivors["item"])])
 of_changed["one word left out"], _ = ask(lm, left_out, start_token, target_policy, full_stop, store)
-carried = survivors.merge(metrics.carrying_words(answers, of_changed["one word left out"]), on="item", how="left")
+carried = survivors.merge(metrics.carrying_words(answers, of_changed["one word left out"]),
+                          on="item", how="left")
 carried = carried.assign(expected=carried["expected"].map(" | ".join)).set_index("expected")
 carried[["context", "survives", "mean_place", "carried_by", "loss"]].round(2)
 
 # %%
 likely = survival[survival["before"] == 1]
-Markdown(f"In the whole text {len(likely)} of {len(survival)} expected words are among the likeliest five; {(likely['survives'] >= 0.5).sum()} "
-         f"of these are so in at least half of the {draws} shuffles.")  # fmt: skip
+Markdown(f"In the whole text {len(likely)} of {len(survival)} expected words are among the likeliest five; "
+         f"{(likely['survives'] >= 0.5).sum()} of these are so in at least half of the {draws} shuffles.")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -228,7 +239,8 @@ Markdown(f"In the whole text {len(likely)} of {len(survival)} expected words are
 # %%
 worst = compared[compared["higher"] == 0].nsmallest(6, "margin").round({"margin": 4})
 words = {f"candidate_{role}": role for role in ("expected", "within", "between")}
-worst.drop(columns=["expected"]).rename(columns=words).set_index("expected")[["context", "within", "between", "margin"]]
+(worst.drop(columns=["expected"]).rename(columns=words)
+ .set_index("expected")[["context", "within", "between", "margin"]])
 
 # %% [markdown]
 # ## What this does not show
@@ -243,14 +255,14 @@ provenance = results.provenance("30_inference", globals(), lm, store)
 means = means.assign(condition=means["role"] + ", " + means["constraint"])
 everything = pd.concat([summary, n400, means, over[over["condition"] != "whole text"]])
 judged = compared.assign(judgement="the expected word is more probable than both others",
-                         alternative=compared["candidate_within"] + " | " + compared["candidate_between"])  # fmt: skip
+                         alternative=compared["candidate_within"] + " | " + compared["candidate_between"])
 rows = metrics.with_judgement(kept(answers, of_changed), judged, ["item"], ("role", "expected"))
 saved = results.write(
     out, notebook="30_inference", title="Inference: does the model put two and two together?",
     items=rows.assign(**choices), summary=everything.drop(columns=["role", "constraint"]),
-    headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
-    sources=["ettinger2020"], provenance=provenance,
-)  # fmt: skip
+    headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]},
+    data=data, choices=choices, sources=["ettinger2020"], provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

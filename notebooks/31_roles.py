@@ -30,7 +30,7 @@
 # Chow et al. (2016).
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # bundled, in data/models.csv, a hub id, a folder, or a folder of recorded scores
+model = "smollm2-135m-instruct"  # bundled, in data/models.csv, hub id, folder, or folder of recorded scores
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -60,7 +60,8 @@ from lib.store import Store
 
 charts.use_theme()
 known = recorded.found(model)
-lm = recorded.read(model) if known else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
+lm = (recorded.read(model) if known
+      else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state))
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -75,7 +76,7 @@ path = item_file("roles", source)
 items = read_roles(path)
 example = items[items["item"] == items["item"].iloc[0]].sort_values("condition")
 Markdown("\n\n".join(f"> **{row.condition}** {row.context} ___" for row in example.itertuples())
-         + f"\n\nThe target is **{example['candidate'].iloc[0]}**.")  # fmt: skip
+         + f"\n\nThe target is **{example['candidate'].iloc[0]}**.")
 
 # %% [markdown]
 # By hand: the probability of the target in both. It should be higher in a.
@@ -102,10 +103,11 @@ pd.Series(by_hand, name="probability of the target").to_frame().round(5)
 
 # %%
 data = {"name": origin([path], source),
-        "sample": "all", "sha256": results.checksums([path])}  # fmt: skip
+        "sample": "all", "sha256": results.checksums([path])}
 assert (items.groupby("item")["condition"].nunique() == 2).all()
 has_cloze = items["cloze"].notna().any()
-Markdown(f"Data: **{data['name']}**, {items['item'].nunique()} pairs; {'with' if has_cloze else 'without'} cloze values.")
+Markdown(f"Data: **{data['name']}**, {items['item'].nunique()} pairs; "
+         f"{'with' if has_cloze else 'without'} cloze values.")
 
 # %% [markdown]
 # ## Scores
@@ -137,11 +139,12 @@ metrics.for_reading(summary)
 
 # %%
 main = summary.iloc[0]
-Markdown(f"The target is more probable in its own sentence in **{main['value']:.0%}** of {main['scored']:.0f} pairs "
-         f"[{main['low']:.2f}, {main['high']:.2f}]; chance is half.")  # fmt: skip
+Markdown(f"The target is more probable in its own sentence in **{main['value']:.0%}** "
+         f"of {main['scored']:.0f} pairs [{main['low']:.2f}, {main['high']:.2f}]; chance is half.")
 
 # %%
-margin = compared.assign(condition="pairs", margin=compared["log_probability_a"] - compared["log_probability_b"])
+margin = compared.assign(condition="pairs",
+                         margin=compared["log_probability_a"] - compared["log_probability_b"])
 charts.margins(margin, value_title="log P(target | a) - log P(target | b)")
 
 # %% [markdown]
@@ -151,11 +154,12 @@ charts.margins(margin, value_title="log P(target | a) - log P(target | b)")
 # alike, the points would rise to the right.
 
 # %%
-charts.differences(compared) if has_cloze else Markdown("These items have no cloze values: `make data` fetches those that have.")
+(charts.differences(compared) if has_cloze
+ else Markdown("These items have no cloze values: `make data` fetches those that have."))
 
 # %%
 related = pd.concat([metrics.correlations(compared, seed=seed), metrics.mean_margins(compared, seed=seed),
-                     metrics.mean_cloze_difference(compared, seed)]).assign(condition="all")  # fmt: skip
+                     metrics.mean_cloze_difference(compared, seed)]).assign(condition="all")
 metrics.for_reading(related)
 
 # %% [markdown]
@@ -166,7 +170,7 @@ metrics.for_reading(related)
 quartile = cloze_quartile(answers["expected_cloze"])
 of_quartile = answers.assign(quartile=[f"quartile {q:.0f}" if q == q else "no cloze" for q in quartile])
 by_quartile = pd.concat([metrics.accuracy(of_quartile, (1, 5), ["quartile"], count="per_row"),
-                         metrics.sensitivity(metrics.role_pairs(of_quartile), ["quartile"])])  # fmt: skip
+                         metrics.sensitivity(metrics.role_pairs(of_quartile), ["quartile"])])
 by_quartile = by_quartile.rename(columns={"quartile": "condition"}).sort_values(["metric", "condition"])
 metrics.for_reading(by_quartile, ["metric", "condition"])
 
@@ -209,23 +213,27 @@ of_roles.map("{:.3f}".format, na_action="ignore").fillna("")
 
 # %%
 hidden = {"object hidden": perturb.hide_object(items), "subject hidden": perturb.hide_subject(items),
-          "both hidden": perturb.hide_both(items)}  # fmt: skip
-of_hidden = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0] for name, table in hidden.items()}
+          "both hidden": perturb.hide_both(items)}
+of_hidden = {name: ask(lm, table, start_token, target_policy, full_stop, store)[0]
+             for name, table in hidden.items()}
 pairs = {name: metrics.role_pairs(table) for name, table in of_hidden.items()}
 perturbed = [metrics.sensitivity(table).assign(condition=name) for name, table in pairs.items()]
 perturbed += [metrics.accuracy(table, (5,), count=count).assign(condition=name)
-              for name, table in {"whole": answers, **of_hidden}.items() for count in ("per_row", "once")]  # fmt: skip
-perturbed = pd.concat([summary[summary["metric"].str.startswith("sensitivity")].assign(condition="whole"), *perturbed])
+              for name, table in {"whole": answers, **of_hidden}.items() for count in ("per_row", "once")]
+perturbed = pd.concat([summary[summary["metric"].str.startswith("sensitivity")].assign(condition="whole"),
+                       *perturbed])
 perturbed = perturbed.fillna({"count": ""})
 metrics.for_reading(perturbed.sort_values(["metric", "count"], kind="stable"), ["metric", "count", "condition"])
 
 # %%
 undefined = (pairs["both hidden"]["reason"] == "identical").sum()
-Markdown(f"With both nouns hidden, a and b are the same sentence with the same target in {undefined} of {len(compared)} pairs: sensitivity "
-         "is undefined there, neither right nor wrong, and has no place in the picture.")  # fmt: skip
+Markdown(f"With both nouns hidden, a and b are the same sentence with the same target "
+         f"in {undefined} of {len(compared)} pairs: sensitivity is undefined there, "
+         "neither right nor wrong, and has no place in the picture.")
 
 # %%
-charts.intervals(perturbed[perturbed["metric"] == "sensitivity"].dropna(subset="value").drop(columns="metric"), value_title="sensitivity")
+charts.intervals(perturbed[perturbed["metric"] == "sensitivity"].dropna(subset="value").drop(columns="metric"),
+                 value_title="sensitivity")
 
 # %% [markdown]
 # ## Larger probes
@@ -243,8 +251,10 @@ metrics.for_reading(larger) if len(larger) else Markdown("Not here: `make data`.
 
 # %%
 published_power, of_44 = 0.26, metrics.proportion(33, 44)
-Markdown(f"With 44 pairs, three quarters of them right, the interval runs from {of_44.low:.2f} to {of_44.high:.2f}. The paper puts the power "
-         f"of the 44 pairs to show a difference between two good models at {published_power}; .8 is what one usually asks for.")  # fmt: skip
+Markdown(f"With 44 pairs, three quarters of them right, "
+         f"the interval runs from {of_44.low:.2f} to {of_44.high:.2f}. "
+         f"The paper puts the power of the 44 pairs to show a difference between two good models at "
+         f"{published_power}; .8 is what one usually asks for.")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -265,14 +275,15 @@ wrong[["context_a", "context_b", "margin"]].round(2)
 # %% tags=["results"]
 provenance = results.provenance("31_roles", globals(), lm, store)
 everything = [summary, related, by_quartile, perturbed[perturbed["condition"] != "whole"]]
-judged = compared.assign(judgement="the verb is more probable than with the nouns exchanged", alternative=compared["context_b"])
+judged = compared.assign(judgement="the verb is more probable than with the nouns exchanged",
+                         alternative=compared["context_b"])
 rows = metrics.with_judgement(kept(answers, of_hidden), judged, ["item"], ("condition", "a"))
 saved = results.write(
     out, notebook="31_roles", title="Roles: who did what to whom?", items=rows.assign(**choices),
     summary=pd.concat([*everything, larger] if len(larger) else everything),
-    headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]}, data=data, choices=choices,
-    sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
-)  # fmt: skip
+    headline={"metric": "sensitivity", **main[["value", "low", "high", "n", "coverage"]]},
+    data=data, choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

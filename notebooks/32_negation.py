@@ -30,7 +30,7 @@
 # simple items from Fischler et al. (1983) and the natural ones from Nieuwland and Kuperberg (2008).
 
 # %% tags=["parameters"]
-model = "smollm2-135m-instruct"  # bundled, in data/models.csv, a hub id, a folder, or a folder of recorded scores
+model = "smollm2-135m-instruct"  # bundled, in data/models.csv, hub id, folder, or folder of recorded scores
 revision = "main"
 device = "auto"
 dtype = "float32"
@@ -59,7 +59,8 @@ from lib.store import Store
 
 charts.use_theme()
 known = recorded.found(model)
-lm = recorded.read(model) if known else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
+lm = (recorded.read(model) if known
+      else load(model, revision=revision, device=device, dtype=dtype, start_state=start_state))
 store = Store(lm.identity)
 
 # %% [markdown]
@@ -86,8 +87,10 @@ example.assign(probability=by_hand).set_index("condition")[["context", "candidat
 
 # %%
 by_condition = dict(zip(example["condition"], by_hand, strict=True))
-said = {name: by_condition[f"true {name}"] > by_condition[f"false {name}"] for name in ("affirmative", "negative")}
-Markdown(" ".join(f"In the {name} sentence the true word {'is' if right else 'is **not**'} the likelier one." for name, right in said.items()))
+said = {name: by_condition[f"true {name}"] > by_condition[f"false {name}"]
+        for name in ("affirmative", "negative")}
+Markdown(" ".join(f"In the {name} sentence the true word {'is' if right else 'is **not**'} the likelier one."
+                  for name, right in said.items()))
 
 # %% [markdown]
 # ## Before you go on
@@ -110,7 +113,8 @@ items.groupby("set").head(4).set_index("condition")[["context", "candidate", "li
 # %% tags=["hide-input"]
 kind = origin(list(paths.values()), source)
 data = {"name": kind, "sample": "all", "sha256": results.checksums(paths.values())}
-Markdown(f"Data: **{kind}**; {', '.join(f'{n} {name}' for name, n in items.groupby('set')['unit'].nunique().items())} items.")
+Markdown(f"Data: **{kind}**; "
+         f"{', '.join(f'{n} {name}' for name, n in items.groupby('set')['unit'].nunique().items())} items.")
 
 # %% [markdown]
 # ## Scores
@@ -130,7 +134,8 @@ Markdown(metrics.unscored(answers))
 
 # %%
 compared = metrics.compare(answers, ["item", "polarity"], "role", "true", ["false"])
-lines = compared.assign(condition=compared["set"], value=compared["log_probability_true"] - compared["log_probability_false"])
+lines = compared.assign(condition=compared["set"],
+                        value=compared["log_probability_true"] - compared["log_probability_false"])
 licensed = lines["licensing"].map({"Y": "natural, licensed", "N": "natural, unlicensed"})
 lines["condition"] = licensed.fillna("simple")
 charts.paired(lines)
@@ -139,8 +144,9 @@ charts.paired(lines)
 summary = metrics.sensitivity(lines, ["condition", "polarity"])
 by_polarity = metrics.sensitivity(lines, ["polarity"]).set_index(["metric", "polarity"])
 value = by_polarity["value"]["sensitivity"]
-Markdown(f"The true word is the likelier one in **{value['affirmative']:.1%}** of affirmative and **{value['negative']:.1%}** of "
-         f"negative sentences: a difference of {100 * (value['affirmative'] - value['negative']):.1f} points.")
+Markdown(f"The true word is the likelier one in **{value['affirmative']:.1%}** of affirmative "
+         f"and **{value['negative']:.1%}** of negative sentences: "
+         f"a difference of {100 * (value['affirmative'] - value['negative']):.1f} points.")
 
 # %% [markdown]
 # *Sensitivity*, the share of items above zero, with intervals; and *by threshold*, where the difference must exceed .01.
@@ -154,7 +160,8 @@ metrics.for_reading(summary, ["metric", "condition", "polarity"])
 # %%
 affirmative = answers[answers["condition"] == "true affirmative"]
 accuracy = metrics.accuracy(affirmative, (1, 5), ["set"])
-repeats = metrics.shares(metrics.subject_repeats(answers[answers["subject"] != ""]), "repeats", "errors that repeat the subject")
+repeats = metrics.shares(metrics.subject_repeats(answers[answers["subject"] != ""]),
+                         "repeats", "errors that repeat the subject")
 articles = metrics.shares(metrics.articles(answers, 5), "respected", "likeliest five fit a or an")
 parts = pd.concat([accuracy, repeats.assign(set="simple negation"), articles.assign(set="all")])
 parts = parts.rename(columns={"set": "condition"})
@@ -169,8 +176,10 @@ metrics.for_reading(parts, ["metric", "condition"], ["successes"])
 of_tops = metrics.tops_under_negation(answers)
 same = metrics.shares(of_tops, "same", "same likeliest word under negation").assign(condition="all")
 alike = of_tops[of_tops["same"] == 1]
-Markdown(f"The likeliest word is the same with and without the negation in {len(alike)} of {same['scored'].sum()} pairs of sentences, of "
-         f"{alike['item'].nunique()} of {of_tops['item'].nunique()} items (a tie for the first place in {same['ties'].sum()}):")  # fmt: skip
+Markdown(f"The likeliest word is the same with and without the negation "
+         f"in {len(alike)} of {same['scored'].sum()} pairs of sentences, "
+         f"of {alike['item'].nunique()} of {of_tops['item'].nunique()} items "
+         f"(a tie for the first place in {same['ties'].sum()}):")
 
 # %%
 unchanged = alike.set_index("top_first").rename_axis("likeliest word of both")
@@ -180,8 +189,10 @@ unchanged[["context_first", "context_second"]].set_axis(["without the negation",
 # And the three likeliest words of every item.
 
 # %%
-said = side_by_side(answers, ["true affirmative", "false negative"], 3).groupby(["item", "context (false negative)"], sort=False)
-said = said[["piece (true affirmative)", "piece (false negative)"]].agg(" · ".join).reset_index().set_index("item")
+said = (side_by_side(answers, ["true affirmative", "false negative"], 3)
+        .groupby(["item", "context (false negative)"], sort=False))
+said = (said[["piece (true affirmative)", "piece (false negative)"]]
+        .agg(" · ".join).reset_index().set_index("item"))
 said.set_axis(["sentence", "without the negation", "with it"], axis=1)
 
 # %% [markdown]
@@ -202,7 +213,7 @@ of_negation.set_index(["diagnostic", "measure"])[["model", "value"]]
 
 # %%
 shifts = pd.concat([metrics.negation_shifts(lines, ["condition"], seed),
-                    metrics.negation_shifts(lines, seed=seed).assign(condition="all")])  # fmt: skip
+                    metrics.negation_shifts(lines, seed=seed).assign(condition="all")])
 metrics.for_reading(shifts, ["condition"], ["needed"])
 
 # %% [markdown]
@@ -222,20 +233,24 @@ for path in probes:
     drawn = sample_groups(read_probes(path, "negation"), "item", limit, "seeded", seed)
     of_probe, _ = ask(lm, drawn, start_token, target_policy, full_stop, store)
     right = metrics.accuracy(of_probe[of_probe["condition"] == "affirmative"], (1, 5, 10, 20))
-    changed = metrics.shares(metrics.tops_of_pairs(of_probe, "affirmative", "negative"), "changed", "top word changes")
+    changed = metrics.shares(metrics.tops_of_pairs(of_probe, "affirmative", "negative"),
+                             "changed", "top word changes")
     tables.append(pd.concat([right, changed]).assign(condition=path.stem))
 missing = Markdown("The larger probes are not here: `make data`.")
 metrics.for_reading(pd.concat(tables), ["condition", "metric"]) if tables else missing
 
 # %%
 published_power, with_18 = 0.01, metrics.proportion(9, 18)
-Markdown(f"With 18 items, half of them right, the interval runs from {with_18.low:.2f} to {with_18.high:.2f}. The paper puts the power of the "
-         f"18 items to show a difference between two good models at {published_power}; .8 is what one usually asks for.")  # fmt: skip
+Markdown(f"With 18 items, half of them right, the interval runs from {with_18.low:.2f} to {with_18.high:.2f}. "
+         f"The paper puts the power of the 18 items to show a difference between two good models at "
+         f"{published_power}; .8 is what one usually asks for.")
 
 # %%
-shivagunde = pd.read_csv(DATA / "reference" / "shivagunde2023.csv", keep_default_na=False).query("diagnostic.str.startswith('NEG')")
+shivagunde = (pd.read_csv(DATA / "reference" / "shivagunde2023.csv", keep_default_na=False)
+              .query("diagnostic.str.startswith('NEG')"))
 shivagunde["set"] = shivagunde["diagnostic"].str.removeprefix("NEG-").str.removeprefix("1500-SIMP-")
-shivagunde["measure"] = shivagunde["measure"].replace({"affirmative accuracy at 5": "accuracy@5", "top prediction changes under negation": "top changes"})
+shivagunde["measure"] = shivagunde["measure"].replace({
+    "affirmative accuracy at 5": "accuracy@5", "top prediction changes under negation": "top changes"})
 shivagunde.pivot(index="model", columns=["measure", "set"], values="value")
 
 # %% [markdown]
@@ -260,13 +275,13 @@ provenance = results.provenance("32_negation", globals(), lm, store)
 negative_value = by_polarity.loc[("sensitivity", "negative")]
 headline = {"metric": "sensitivity, negative", **negative_value[["value", "low", "high", "n", "coverage"]]}
 judged = compared.assign(judgement="the true word is more probable than the false one, " + compared["polarity"],
-                         alternative=compared["candidate_false"])  # fmt: skip
+                         alternative=compared["candidate_false"])
 rows = metrics.with_judgement(kept(answers), judged, ["item", "polarity"], ("role", "true"))
 saved = results.write(
     out, notebook="32_negation", title="Negation: does 'not' change anything?", items=rows.assign(**choices),
     summary=pd.concat([summary, parts, same, shifts, *tables]), headline=headline, data=data,
     choices=choices, sources=["ettinger2020", "shivagunde2023"], provenance=provenance,
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## Takeaways

@@ -30,7 +30,7 @@
 
 # %% tags=["parameters"]
 reports = ""  # folder of the results; "" = reports/
-cluster = "context"  # items drawn together in intervals of differences: of one "context", one "condition", or each "item" alone
+cluster = "context"  # drawn together in intervals of differences: a "context", a "condition", each "item" alone
 seed = 0
 rows = 60  # of comparisons, and of items nobody gets right, that the page shows; the files hold all
 each = 12  # items of a diagnostic that the table of items shows
@@ -59,7 +59,8 @@ folder = Path(reports) if reports else REPORTS
 # %%
 found = collected.collect(folder)
 models = collected.models_in_order(found)
-titles = collected.titles(found, list(dict.fromkeys([*collected.per_model_notebooks(), *sorted(found["notebook"])])))
+titles = collected.titles(
+    found, list(dict.fromkeys([*collected.per_model_notebooks(), *sorted(found["notebook"])])))
 Markdown(words.there_is(found, models, titles))
 
 # %%
@@ -83,7 +84,8 @@ Markdown(words.against_chance(found, models, titles))
 done = found[found["state"] == "done"].assign(who=lambda rows: rows["label"], kind="model")
 done = done.sort_values("label", key=lambda labels: labels.map(models.index), kind="stable")
 dots = pd.concat([done, conditions.published_headlines(done["notebook"].unique())]).dropna(subset="value")
-dots = dots.assign(diagnostic=dots["notebook"].map(titles), chance=dots["notebook"].map(matrix.chance).astype(float))
+dots = dots.assign(diagnostic=dots["notebook"].map(titles),
+                   chance=dots["notebook"].map(matrix.chance).astype(float))
 dots = dots.sort_values("notebook", kind="stable")
 for family, members in conditions.families(dots["notebook"].unique()).items():
     display(Markdown(f"### {family}"), charts.beside_published(dots[dots["notebook"].isin(members)]))
@@ -108,14 +110,16 @@ Markdown(words.differences(compared.pairs, titles))
 
 # %%
 table = words.for_reading(compared.pairs, titles, rows)
-display(Markdown(f"{len(table)} of {len(compared.pairs):,} comparisons, those beyond chance and the largest first."))
+display(Markdown(f"{len(table)} of {len(compared.pairs):,} comparisons, "
+                 "those beyond chance and the largest first."))
 table
 
 # %% [markdown]
 # What could not be compared, because models were asked other items or in another way:
 
 # %%
-Markdown("\n".join(f"* {sentence}" for sentence in compared.untold) or "Everything that is there could be compared.")
+Markdown("\n".join(f"* {sentence}" for sentence in compared.untold)
+         or "Everything that is there could be compared.")
 
 # %% [markdown]
 # ## Construction by construction
@@ -134,7 +138,8 @@ for (notebook, group), part in values.groupby(["notebook", "group"], sort=False)
 
 # %%
 series = collected.over_revisions(found, titles)
-charts.over_revisions(series) if len(series) else Markdown("No model has results of more than one revision here.")
+(charts.over_revisions(series) if len(series)
+ else Markdown("No model has results of more than one revision here."))
 
 # %% [markdown]
 # ## Where every model fails
@@ -147,7 +152,8 @@ Markdown(words.how_many_nobody(compared.items, models, titles))
 # %%
 nobody = words.nobody_right(compared.items, models)
 shown = words.spread(nobody, rows).rename(columns={"sentence": "right", "instead": "preferred or as likely"})
-shown.assign(diagnostic=shown["notebook"].map(titles)).set_index("diagnostic")[["condition", "right", "preferred or as likely"]]
+(shown.assign(diagnostic=shown["notebook"].map(titles))
+ .set_index("diagnostic")[["condition", "right", "preferred or as likely"]])
 
 # %% [markdown]
 # ## Item by item
@@ -194,10 +200,11 @@ pd.DataFrame(listing.read().values()).set_index("name")
 # %% tags=["results"]
 provenance = results.provenance("90_compare_models", globals())
 saved = results.write(
-    out, notebook="90_compare_models", title="Every model, every diagnostic", items=compared.items.rename(columns=words.column_of),
-    summary=compared.pairs, headline={}, data={"name": "the results in this folder", "sample": "all", "sha256": {}},
-    choices={"cluster": cluster}, sources=["newman2021", "gulordava2018", "warstadt2020", "ettinger2020"], provenance=provenance,
-)  # fmt: skip
+    out, notebook="90_compare_models", title="Every model, every diagnostic",
+    items=compared.items.rename(columns=words.column_of), summary=compared.pairs, headline={},
+    data={"name": "the results in this folder", "sample": "all", "sha256": {}}, choices={"cluster": cluster},
+    sources=["newman2021", "gulordava2018", "warstadt2020", "ettinger2020"], provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

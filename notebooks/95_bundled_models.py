@@ -81,8 +81,8 @@ Markdown(f"> {sentence}\n\nIt says: **{', '.join(said)}**.")
 # %%
 wanted = tokenizer.token_to_id(hidden_word)
 by_hand = -before[wanted].item()
-Markdown(f"P({hidden_word}) = {np.exp(-by_hand):.2g}, so the loss is {by_hand:.2f}. If all pieces were alike it would be "
-         f"log({len(before)}) = {np.log(len(before)):.2f}.")  # fmt: skip
+Markdown(f"P({hidden_word}) = {np.exp(-by_hand):.2g}, so the loss is {by_hand:.2f}. "
+         f"If all pieces were alike it would be log({len(before)}) = {np.log(len(before)):.2f}.")
 
 # %% [markdown]
 # The whole encoder has too many weights to change and to ship. A *low-rank update* leaves a matrix **W** as it is and adds the
@@ -97,8 +97,8 @@ pd.Series({"a matrix": wide * wide, f"its update of rank {rank}": 2 * rank * wid
 # %%
 trained = sum(parameter.numel() for parameter in trainee.trained().values())
 frozen = sum(tensor.numel() for tensor in trainee.encoder.state_dict().values())
-Markdown(f"Head and updates together: {trained / 1e6:.2f} million numbers to learn, beside {frozen / 1e6:.0f} million in the encoder; "
-         f"{2 * trained / 1e6:.1f} MB in half precision.")  # fmt: skip
+Markdown(f"Head and updates together: {trained / 1e6:.2f} million numbers to learn, "
+         f"beside {frozen / 1e6:.0f} million in the encoder; {2 * trained / 1e6:.1f} MB in half precision.")
 
 # %% [markdown]
 # ## Before you go on
@@ -117,9 +117,11 @@ found = corpora.read_wikipedia(bundled.summaries())
 drawn = random.Random(seed).sample(found, min(articles, len(found)))
 excluded = set(corpora.EXCLUDED.read_text().split())
 held_out = corpora.without_excluded(filter(corpora.is_held_out, found), excluded)
-training = corpora.without_excluded([paragraph for paragraph in drawn if not corpora.is_held_out(paragraph)], excluded)
-pd.DataFrame([{"part": name, "paragraphs": len(part), "words": sum(len(s.split()) for p in part for s in p.sentences)}
-              for name, part in (("training", training), ("held out", held_out))]).set_index("part")  # fmt: skip
+training = corpora.without_excluded(
+    [paragraph for paragraph in drawn if not corpora.is_held_out(paragraph)], excluded)
+pd.DataFrame([{"part": name, "paragraphs": len(part),
+               "words": sum(len(s.split()) for p in part for s in p.sentences)}
+              for name, part in (("training", training), ("held out", held_out))]).set_index("part")
 
 # %% [markdown]
 # The rule is simple enough to check on our own items.
@@ -127,7 +129,8 @@ pd.DataFrame([{"part": name, "paragraphs": len(part), "words": sum(len(s.split()
 # %%
 forbidden = corpora.Forbidden(corpora.item_texts(DATA / "items" / "agreement"))
 assert not any(forbidden.shares(sentence) for paragraph in training for sentence in paragraph.sentences)
-Markdown(f"{len(forbidden.runs)} runs of five words stand in our agreement items; none is in the training text.")
+Markdown(f"{len(forbidden.runs)} runs of five words stand in our agreement items; "
+         "none is in the training text.")
 
 # %% [markdown]
 # A training example hides some of its pieces, half of the paragraphs sentence by sentence, others as whole paragraphs.
@@ -158,7 +161,8 @@ def short_run(task, steps, peak, every):
     """The curve of a run that keeps nothing."""
     schedule = Schedule(steps, peak, warm_up=max(1, steps // 5), decay=steps // 2)
     with tempfile.TemporaryDirectory() as folder, bar(total=steps, desc="training steps") as done:
-        return pd.DataFrame(train(task, schedule, Path(folder), {}, every=every, say=lambda line: done.update(every)))
+        return pd.DataFrame(train(task, schedule, Path(folder), {}, every=every,
+                                  say=lambda line: done.update(every)))
 
 
 held_out_pieces = masking.in_pieces(held_out, tokenizer)
@@ -197,7 +201,8 @@ Markdown(f"> {sentence}\n\nAfter {steps} steps it says: **{now_said}**; log P(ar
 log = DATA / "models" / "distilbert-mlm" / "log.csv"
 whole = pd.read_csv(log) if log.is_file() else curve
 top = {f"{name}_top1": name for name in ("wikipedia", "books") if f"{name}_top1" in whole}
-charts.training_curves(whole.melt("step", list(top), "series").replace({"series": top}), "top-1 on held-out text")
+charts.training_curves(whole.melt("step", list(top), "series").replace({"series": top}),
+                       "top-1 on held-out text")
 
 # %% [markdown]
 # ## The recurrent model
@@ -212,13 +217,13 @@ trigram = Trigram(data.examples, len(data.vocabulary)).perplexity(data.held_out[
 _, task_of_words = recurrent.task(data, small)
 curve_of_words = short_run(task_of_words, recurrent_steps, 4e-3, max(1, recurrent_steps // 6))
 charts.training_curves(curve_of_words.assign(series="LSTM", value=curve_of_words["wikipedia_perplexity"]),
-                       "perplexity on held-out text", {"trigram": trigram})  # fmt: skip
+                       "perplexity on held-out text", {"trigram": trigram})
 
 # %%
 last = curve_of_words["wikipedia_perplexity"].iloc[-1]
 passes = recurrent_steps * small.rows / len(data.examples)
-Markdown(f"After {passes:.1f} passes over the sample: perplexity {last:.0f}, the trigram {trigram:.0f}. The full run reads its text "
-         "many times more.")  # fmt: skip
+Markdown(f"After {passes:.1f} passes over the sample: perplexity {last:.0f}, the trigram {trigram:.0f}. "
+         "The full run reads its text many times more.")
 
 # %% [markdown]
 # ## Beside published values
@@ -245,8 +250,8 @@ charts.training_curves(both.assign(value=both["wikipedia_loss"]), "loss on held-
 
 # %%
 difference = curve_of_head["wikipedia_loss"].iloc[-1] - curve["wikipedia_loss"].iloc[-1]
-Markdown(f"Without updates the loss ends {abs(difference):.2f} nats {'higher' if difference > 0 else 'lower'}. In longer runs the head "
-         "alone soon stops learning.")  # fmt: skip
+Markdown(f"Without updates the loss ends {abs(difference):.2f} nats {'higher' if difference > 0 else 'lower'}. "
+         "In longer runs the head alone soon stops learning.")
 
 # %% [markdown]
 # ## Where it goes wrong
@@ -263,8 +268,9 @@ for place, (row, column) in enumerate(places.nonzero().tolist()):
     around = [tokenizer.id_to_token(i) for i in shown_ids[row].tolist()]
     around = [*around[max(0, column - 6) : column], "___", *around[column + 1 : column + 4]]
     hidden = targets[row, column].item()
-    wrong.append({"around": " ".join(around), "hidden": tokenizer.id_to_token(hidden), "said": tokenizer.id_to_token(scores[place].argmax().item()),
-                  "log_probability": scores[place, hidden].item()})  # fmt: skip
+    wrong.append({"around": " ".join(around), "hidden": tokenizer.id_to_token(hidden),
+                  "said": tokenizer.id_to_token(scores[place].argmax().item()),
+                  "log_probability": scores[place, hidden].item()})
 pd.DataFrame(wrong).nsmallest(8, "log_probability").round(2).set_index("around")
 
 # %% [markdown]
@@ -294,7 +300,8 @@ pd.DataFrame(wrong).nsmallest(8, "log_probability").round(2).set_index("around")
 # * Chen and Goodman (1999), *An empirical study of smoothing techniques for language modeling*, Computer Speech and Language.
 
 # %% tags=["hide-input"]
-curves = pd.concat([curve.assign(model="masked"), curve_of_head.assign(model="head alone"), curve_of_words.assign(model="LSTM")])
+curves = pd.concat([curve.assign(model="masked"), curve_of_head.assign(model="head alone"),
+                    curve_of_words.assign(model="LSTM")])
 if out:
     curves.to_csv(f"{out}.csv", index=False)
 results.provenance_table(results.provenance("95_bundled_models", globals()))

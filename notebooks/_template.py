@@ -61,7 +61,8 @@ store = Store(lm.identity)
 # %%
 gap = Gap("She ate an", ".")
 [batch] = lm.fill([gap], start_token)
-by_hand = {form: batch.log_probabilities[0, lm.word(form, "middle").ids[0]].item() for form in ("apple", "banana")}
+by_hand = {form: batch.log_probabilities[0, lm.word(form, "middle").ids[0]].item()
+           for form in ("apple", "banana")}
 pd.Series(by_hand, name="log-probability").to_frame().round(3)
 
 # %% [markdown]
@@ -113,7 +114,8 @@ charts.intervals(summary.rename(columns={"article": "condition"}), value_title="
 # %%
 overall = metrics.summarise_pairs(scored.assign(all="all items"), ["all"]).iloc[0]
 Markdown(
-    f"Right in **{overall['value']:.0%}** of {overall['scored']} scored items [{overall['low']:.2f}, {overall['high']:.2f}]; "
+    f"Right in **{overall['value']:.0%}** of {overall['scored']} scored items "
+    f"[{overall['low']:.2f}, {overall['high']:.2f}]; "
     f"{overall['n'] - overall['scored']} of {overall['n']} could not be scored."
 )
 
@@ -133,7 +135,7 @@ neutral = [Gap(left.rsplit(" ", 1)[0] + " the", ".") for left in items["left"]]
 control = scoring.fill(lm, neutral, [*items["good"], *items["bad"]], start_token, target_policy, store=store)
 margins = pd.DataFrame({
     "a or an": scored["margin"], "the": metrics.minimal_pairs(control, items["good"], items["bad"])["margin"]
-})  # fmt: skip
+})
 charts.margins(margins.melt(var_name="condition", value_name="margin"))
 
 # %% [markdown]
@@ -152,15 +154,16 @@ scored.nsmallest(3, "margin").set_index("left")[["good", "bad", "margin"]].round
 
 # %% tags=["results"]
 provenance = results.provenance("_template", globals(), lm, store)
-rows = scored.assign(item=scored.index, condition=scored["article"], context=scored["left"], candidate=scored["good"],
-                     log_probability=scored["log_probability_good"], rank=scored["rank_good"], **fills.choices)  # fmt: skip
+rows = scored.assign(item=scored.index, condition=scored["article"], context=scored["left"],
+                     candidate=scored["good"], log_probability=scored["log_probability_good"],
+                     rank=scored["rank_good"], **fills.choices)
 saved = results.write(
     out, notebook="_template", title="Template: a or an?", items=rows,
     summary=summary.rename(columns={"article": "condition"}),
     headline={"metric": "share right", **overall[["value", "low", "high", "n", "coverage"]]},
-    data={"name": "six items of this notebook", "sample": "all", "sha256": {}}, choices=fills.choices, sources=[],
-    provenance=provenance,
-)  # fmt: skip
+    data={"name": "six items of this notebook", "sample": "all", "sha256": {}},
+    choices=fills.choices, sources=[], provenance=provenance,
+)
 
 # %% [markdown]
 # ## Takeaways

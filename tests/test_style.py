@@ -12,6 +12,7 @@ import pytest
 from lib.paths import NOTEBOOKS, ROOT
 
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
+EXERCISES = sorted(f"exercises/{path.stem}" for path in NOTEBOOKS.glob("exercises/*.py"))
 TAGS = {"parameters", "hide-input", "hide-output", "remove-cell", "results", "task", "solution", "check"}
 HEADINGS = [
     "One example", "Before you go on", "The items", "Scores", "Result", "Beside published values", "A control",
@@ -19,6 +20,7 @@ HEADINGS = [
 ]  # fmt: skip
 WITHOUT = {"00_start_here": {"Beside published values"}, "90_compare_models": set(HEADINGS) - {"Result", "Takeaways"}}
 CODE_LINES, TEXT_LINES = 20, 14
+CODE_WIDTH = 112  # about 118 characters fit in JupyterLab's window before it scrolls sideways
 
 
 def cells(name: str, kind: str) -> list:
@@ -47,6 +49,17 @@ def test_cells_are_few_and_short(name):
     others = [cell for cell in cells(name, "code") if "parameters" not in cell.metadata.get("tags", [])]
     assert max(lines_of(cell) for cell in others) <= CODE_LINES
     assert max(lines_of(cell) for cell in cells(name, "markdown")) <= TEXT_LINES
+
+
+@pytest.mark.parametrize("name", [*NAMES, *EXERCISES])
+def test_code_fits_the_window(name):
+    lines = [line for cell in cells(name, "code") for line in cell.source.splitlines()]
+    assert [line for line in lines if len(line) > CODE_WIDTH] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code_holds_no_hint_for_a_formatter(name):
+    assert not re.search(r"#\s*fmt:", (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", NAMES)
