@@ -45,7 +45,7 @@ import torch
 from IPython.display import Markdown
 
 from lib import charts, results, stats
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 
 charts.use_theme()
 lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
@@ -117,11 +117,12 @@ pd.DataFrame({"log-probability": pd.Series(by_hand), "probability": np.exp(pd.Se
 # `fill` does the same for any number of gaps, in batches. It must agree with the hand.
 
 # %%
-[batch] = lm.fill([gap], start_token="never")
+batch = only(lm.fill([gap], start_token="never"))
 for form, log_probability in by_hand.items():
-    assert abs(batch.log_probabilities[0, lm.word(form, "middle").ids[0]].item() - log_probability) < 1e-4
+    assert abs(batch.log_probabilities[0, lm.word(form, "middle").id].item() - log_probability) < 1e-4
+log_are, log_is = (batch.log_probabilities[0, lm.word(form, "middle").id].item() for form in ("are", "is"))
 Markdown(f"`fill` agrees on {len(by_hand)} words. "
-         f"P(are) / P(is) = {np.exp(by_hand['are'] - by_hand['is']):.1f}.")
+         f"P(are) / P(is) = {np.exp(log_are - log_is):.1f}.")
 
 # %% [markdown]
 # ## Score
@@ -188,16 +189,18 @@ items.set_index("left")
 # ## Scores
 #
 # One gap an item; the two forms are looked up in its distribution. A form that is no single item of the vocabulary cannot be
-# looked up: the pair is left out, and counted.
+# looked up, and a sentence too long for the model has no distribution: the pair is left out, and counted.
 
 # %%
+items[["log_probability_good", "log_probability_bad"]] = np.nan
 for batch in lm.fill([Gap(left, right) for left, right in zip(items["left"], items["right"], strict=True)],
                      start_token):
-    for row, log_probabilities in zip(batch.rows, batch.log_probabilities, strict=True):
+    answered = [] if batch.reason else zip(batch.rows, batch.log_probabilities, strict=True)
+    for row, log_probabilities in answered:
         for which in ("good", "bad"):
             ids = lm.word(items.loc[row, which], "middle").ids
-            items.loc[row, f"log_probability_{which}"] = (
-                log_probabilities[ids[0]].item() if len(ids) == 1 else np.nan)
+            if len(ids) == 1:
+                items.loc[row, f"log_probability_{which}"] = log_probabilities[ids[0]].item()
 items["margin"] = items["log_probability_good"] - items["log_probability_bad"]
 items.set_index("left")[["good", "bad", "log_probability_good", "log_probability_bad", "margin"]].round(2)
 
@@ -228,8 +231,8 @@ Markdown(f"Right in {everything['value']:.0%} of {len(usable)} pairs "
 # the model and no agreement.
 
 # %%
-[batch] = lm.fill([Gap("The sheep", "in the garden.")], start_token)
-control = {form: batch.log_probabilities[0, lm.word(form, "middle").ids[0]].item() for form in by_hand}
+batch = only(lm.fill([Gap("The sheep", "in the garden.")], start_token))
+control = {form: batch.log_probabilities[0, lm.word(form, "middle").id].item() for form in by_hand}
 Markdown(
     f"Behind *The children*, are against is: {by_hand['are'] - by_hand['is']:+.2f} nats. "
     f"Behind *The sheep*: {control['are'] - control['is']:+.2f} nats."

@@ -53,7 +53,7 @@ from IPython.display import Markdown
 from lib import blimp, charts, metrics, results, sentences, stats
 from lib.errors import LitmusError
 from lib.items import read_verbs
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.store import Store
 
@@ -85,10 +85,11 @@ pd.DataFrame({
 # %%
 sums = [float(np.nansum(found.log_probabilities)) for found in (good, bad)]
 counts = [int(np.isfinite(found.log_probabilities).sum()) for found in (good, bad)]
-by_hand = sums if reduction == "sum" else [total / count for total, count in zip(sums, counts, strict=True)]
+means = [total / max(count, 1) for total, count in zip(sums, counts, strict=True)]
+by_hand = sums if reduction == "sum" else means
 Markdown(f"Sum: {sums[0]:.2f} against {sums[1]:.2f}. "
          f"Divided by the {counts[0]} and {counts[1]} tokens that have a score: "
-         f"{sums[0] / counts[0]:.2f} against {sums[1] / counts[1]:.2f}.")
+         f"{means[0]:.2f} against {means[1]:.2f}.")
 
 # %% [markdown]
 # ## Before you go on
@@ -244,7 +245,7 @@ places = {"singular": Gap("The child often", "in the garden."),
 rows = []
 for policy in policies if len(several) else []:
     for number, gap in places.items():
-        [batch] = lm.continue_([gap], [*several["singular"], *several["plural"]], policy, "never")
+        batch = only(lm.continue_([gap], [*several["singular"], *several["plural"]], policy, "never"))
         singular, plural = batch.log_probabilities[0].cpu().numpy().reshape(2, -1)
         right = singular > plural if number == "singular" else plural > singular
         rows.append({"policy": policy, "subject": number,

@@ -54,7 +54,7 @@ from IPython.display import Markdown
 
 from lib import charts, metrics, published, results, scoring
 from lib.items import agreement_files, capitalises, count_by, gaps, origin, read_pairs
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.store import Store
 
@@ -75,9 +75,9 @@ store = Store(lm.identity)
 
 # %%
 gap = Gap("The keys to the cabinet", "on the table.")
-[batch] = lm.fill([gap], start_token)
+batch = only(lm.fill([gap], start_token))
 forms = ["are", "is"]
-ids = [lm.word(form, "middle").ids[0] for form in forms]
+ids = [lm.word(form, "middle").id for form in forms]
 by_hand = batch.log_probabilities[0, ids].tolist()
 pd.DataFrame({"form": forms, "log-probability": by_hand, "probability": np.exp(by_hand)}).round(4)
 

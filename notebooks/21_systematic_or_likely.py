@@ -60,7 +60,7 @@ from IPython.display import Markdown
 from lib import charts, metrics, published, results, scoring
 from lib.items import agreement_files, capitalises, gaps, origin, read_pairs, read_verbs, verb_list
 from lib.latex import agreement_table
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.stats import clustered_means
 from lib.store import Store
@@ -76,15 +76,16 @@ store = Store(lm.identity)
 # A speaker inflects all of them, likely or not.
 
 # %% [markdown]
-# By hand, with five verbs: the probability of each form at the gap.
+# By hand, with five verbs (those of them whose forms are in the vocabulary): the probability of each form at the gap.
 
 # %%
 gap = Gap("The keys to the cabinet", "on the table.")
 five = pd.DataFrame({"singular": ["is", "has", "looks", "works", "stands"],
                      "plural": ["are", "have", "look", "work", "stand"]})
-[batch] = lm.fill([gap], start_token)
+five = five[five.map(lambda form: len(lm.word(form, "middle").ids) == 1).all(axis=1)]
+batch = only(lm.fill([gap], start_token))
 by_hand = five.assign(**{
-    f"P({number})": batch.log_probabilities[0, [lm.word(form, "middle").ids[0] for form in five[number]]].exp()
+    f"P({number})": batch.log_probabilities[0, [lm.word(form, "middle").id for form in five[number]]].exp()
     for number in ("plural", "singular")
 })
 by_hand["right form likelier"] = by_hand["P(plural)"] > by_hand["P(singular)"]

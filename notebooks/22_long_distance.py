@@ -53,7 +53,7 @@ from IPython.display import Markdown
 
 from lib import charts, evaluate, metrics, published, results
 from lib.items import origin
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.stats import clustered_means, proportion
 from lib.store import Store
@@ -85,16 +85,16 @@ example[["kind", "left", "good", "bad", "right"]].set_index("kind")
 def at_gap(row):
     """The model's log-probabilities over its vocabulary at one gap."""
     if start_state == "carry" and lm.family == "recurrent":
-        [batch] = lm.at([row.sent], [int(row.len_prefix)])
+        batch = only(lm.at([row.sent], [int(row.len_prefix)]))
     else:
-        [batch] = lm.fill([Gap(row.left, row.right)], "never")
+        batch = only(lm.fill([Gap(row.left, row.right)], "never"))
     return batch.log_probabilities[0]
 
 # %%
 by_hand = []
 for row in example.itertuples():
     distribution = at_gap(row)
-    ids = [lm.word(form, "middle").ids[0] for form in (row.good, row.bad)]
+    ids = [lm.word(form, "middle").id for form in (row.good, row.bad)]
     by_hand.append([row.good, row.bad, *distribution[ids].tolist(),
                     lm.spelling([int(distribution.argmax())])[0]])
 columns = ["right form", "wrong form", "log P(right)", "log P(wrong)", "the model's own word"]

@@ -54,7 +54,7 @@ from IPython.display import Markdown
 from lib import charts, evaluate, formats, results
 from lib.templates import coordination_tense
 from lib.templates.lexicon import read_lexicon
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.store import Store
 
@@ -84,9 +84,9 @@ example[["pattern", "sentence_good", "sentence_bad"]].set_index("pattern")
 
 # %%
 by_hand = []
-ids = [lm.word(form, "middle").ids[0] for form in ("did", "will")]
+ids = [lm.word(form, "middle").id for form in ("did", "will")]
 for row in example.itertuples():
-    [batch] = lm.fill([Gap(row.left, row.right)], start_token)
+    batch = only(lm.fill([Gap(row.left, row.right)], start_token))
     did, will = batch.log_probabilities[0, ids].tolist()
     method = {"method": masked_method} if lm.family == "masked" else {}
     good, bad = lm.score([row.sentence_good, row.sentence_bad], start_token, **method)
@@ -100,8 +100,8 @@ pd.DataFrame(by_hand, columns=["at the target", "whole sentence"], index=example
 # %%
 words = evaluate.by_word(lm, example, start_token, masked_method, store)
 last = words[words["item"] == "last"].pivot(index="position", columns="which", values="log_probability")
-last = last[["good", "bad"]].assign(difference=last["good"] - last["bad"],
-                                    word=example["sentence_good"].iloc[1].split())
+last = last.reindex(columns=["good", "bad"])
+last = last.assign(difference=last["good"] - last["bad"], word=example["sentence_good"].iloc[1].split())
 last.set_index("word").rename_axis(columns=None).round(2)
 
 # %% [markdown]

@@ -53,7 +53,7 @@ from lib.cloze import metrics, recorded
 from lib.cloze.answers import ask, kept, top_predictions
 from lib.cloze.items import gaps, item_file, read_explanations, read_inference
 from lib.items import origin
-from lib.models import load
+from lib.models import load, only
 from lib.paths import DATA
 from lib.store import Store
 
@@ -80,11 +80,11 @@ Markdown(f"> {example['context'].iloc[0]} ___\n\nA reader expects **{example['ca
 # By hand: the probability of each of the three at the gap.
 
 # %%
-[batch] = lm.fill(gaps(example.head(1), full_stop), start_token)
+batch = only(lm.fill(gaps(example.head(1), full_stop), start_token))
 words = {role: lm.word(word, "middle")
          for role, word in zip(example["role"], example["candidate"], strict=True)}
 by_hand = pd.Series({
-    role: batch.log_probabilities[0, word.ids[0]].exp().item() if len(word.ids) == 1 else np.nan
+    role: batch.log_probabilities[0, word.id].exp().item() if len(word.ids) == 1 else np.nan
     for role, word in words.items()
 }, name="probability")
 by_hand.to_frame().assign(word=list(example["candidate"])).round(5)

@@ -54,7 +54,7 @@ from lib.cloze import metrics, recorded
 from lib.cloze.answers import ask, kept, side_by_side
 from lib.cloze.items import cloze_quartile, gaps, item_file, read_probes, read_roles
 from lib.items import origin, sample_groups
-from lib.models import load
+from lib.models import load, only
 from lib.paths import DATA
 from lib.store import Store
 
@@ -85,7 +85,7 @@ Markdown("\n\n".join(f"> **{row.condition}** {row.context} ___" for row in examp
 ids = lm.word(example["candidate"].iloc[0], "middle").ids
 by_hand = {}
 for row, gap in zip(example.itertuples(), gaps(example, full_stop), strict=True):
-    [batch] = lm.fill([gap], start_token)
+    batch = only(lm.fill([gap], start_token))
     by_hand[row.condition] = batch.log_probabilities[0, ids[0]].exp().item() if len(ids) == 1 else np.nan
 pd.Series(by_hand, name="probability of the target").to_frame().round(5)
 

@@ -53,7 +53,7 @@ from lib.cloze import metrics, recorded
 from lib.cloze.answers import ask, kept, side_by_side
 from lib.cloze.items import gaps, item_file, read_negation, read_probes
 from lib.items import origin, sample_groups
-from lib.models import load
+from lib.models import load, only
 from lib.paths import DATA
 from lib.store import Store
 
@@ -80,7 +80,7 @@ paths = {name: item_file(name, source) for name in ("simple negation", "natural 
 example = read_negation(paths["simple negation"]).head(4)
 by_hand = []
 for row, gap in zip(example.itertuples(), gaps(example, full_stop), strict=True):
-    [batch] = lm.fill([gap], start_token)
+    batch = only(lm.fill([gap], start_token))
     ids = lm.word(row.candidate, "middle").ids
     by_hand.append(batch.log_probabilities[0, ids[0]].exp().item() if len(ids) == 1 else np.nan)
 example.assign(probability=by_hand).set_index("condition")[["context", "candidate", "probability"]].round(6)

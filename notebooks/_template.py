@@ -43,7 +43,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from lib import charts, metrics, results, scoring
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 from lib.store import Store
 
 charts.use_theme()
@@ -60,8 +60,8 @@ store = Store(lm.identity)
 
 # %%
 gap = Gap("She ate an", ".")
-[batch] = lm.fill([gap], start_token)
-by_hand = {form: batch.log_probabilities[0, lm.word(form, "middle").ids[0]].item()
+batch = only(lm.fill([gap], start_token))
+by_hand = {form: batch.log_probabilities[0, lm.word(form, "middle").id].item()
            for form in ("apple", "banana")}
 pd.Series(by_hand, name="log-probability").to_frame().round(3)
 

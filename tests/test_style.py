@@ -13,6 +13,7 @@ from lib.paths import NOTEBOOKS, ROOT
 
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
 EXERCISES = sorted(f"exercises/{path.stem}" for path in NOTEBOOKS.glob("exercises/*.py"))
+SOLUTIONS = sorted(f"solutions/{path.stem}" for path in NOTEBOOKS.glob("solutions/*.py"))
 TAGS = {"parameters", "hide-input", "hide-output", "remove-cell", "results", "task", "solution", "check"}
 HEADINGS = [
     "One example", "Before you go on", "The items", "Scores", "Result", "Beside published values", "A control",
@@ -51,13 +52,13 @@ def test_cells_are_few_and_short(name):
     assert max(lines_of(cell) for cell in cells(name, "markdown")) <= TEXT_LINES
 
 
-@pytest.mark.parametrize("name", [*NAMES, *EXERCISES])
+@pytest.mark.parametrize("name", [*NAMES, *EXERCISES, *SOLUTIONS])
 def test_code_fits_the_window(name):
     lines = [line for cell in cells(name, "code") for line in cell.source.splitlines()]
     assert [line for line in lines if len(line) > CODE_WIDTH] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *EXERCISES, *SOLUTIONS])
 def test_code_holds_no_hint_for_a_formatter(name):
     assert not re.search(r"#\s*fmt:", (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8"))
 

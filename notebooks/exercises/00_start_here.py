@@ -24,7 +24,7 @@ model = "distilbert-mlm"  # a bundled model, a name in data/models.csv, a hub id
 import numpy as np
 
 from lib.checks import start
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 
 lm = load(model)
 
@@ -75,7 +75,7 @@ start.surprisal(surprisal, perplexity)
 # <details><summary>Hint</summary>
 #
 # The notebook's cells *Fill, by the library* and *Scores* show both halves: `lm.fill([Gap(left, right)], "never")` gives batches with
-# log-probabilities of shape (gaps, vocabulary), and `lm.word(form, "middle").ids[0]` is the column of a form.
+# log-probabilities of shape (gaps, vocabulary), and `lm.word(form, "middle").id` is the column of a form.
 #
 # </details>
 # <details><summary>What should come out</summary>

@@ -24,7 +24,7 @@ model = "distilbert-mlm"  # a bundled model, a name in data/models.csv, a hub id
 import numpy as np
 
 from lib.checks import start
-from lib.models import Gap, load
+from lib.models import Gap, load, only
 
 lm = load(model)
 
@@ -84,7 +84,7 @@ start.surprisal(surprisal, perplexity)
 # <details><summary>Hint</summary>
 #
 # The notebook's cells *Fill, by the library* and *Scores* show both halves: `lm.fill([Gap(left, right)], "never")` gives batches with
-# log-probabilities of shape (gaps, vocabulary), and `lm.word(form, "middle").ids[0]` is the column of a form.
+# log-probabilities of shape (gaps, vocabulary), and `lm.word(form, "middle").id` is the column of a form.
 #
 # </details>
 # <details><summary>What should come out</summary>
@@ -106,8 +106,8 @@ prediction = "smaller"
 
 def margin(left, right, good, bad):
     """log P(good) - log P(bad) at the gap between ``left`` and ``right``, in nats: one number."""
-    [batch] = lm.fill([Gap(left, right)], "never")
-    good_id, bad_id = (lm.word(form, "middle").ids[0] for form in (good, bad))
+    batch = only(lm.fill([Gap(left, right)], "never"))
+    good_id, bad_id = (lm.word(form, "middle").id for form in (good, bad))
     return batch.log_probabilities[0, good_id] - batch.log_probabilities[0, bad_id]
 
 # %%

@@ -150,12 +150,13 @@ my_items = [
 my_items = [
     {"sentence_good": "The label on the bottles is new.",
      "sentence_bad": "The label on the bottles are new.", "label": -1},
-    {"sentence_good": "The labels on the bottle are new.", "sentence_bad": "The labels on the bottle is new.", "label": -2},
-    {"sentence_good": "The boy that the teachers know works here.", "sentence_bad": "The boy that the teachers know work here.",
-     "label": -1},
-    {"sentence_good": "The boys that the teacher knows work here.", "sentence_bad": "The boys that the teacher knows works here.",
-     "label": -2},
-]  # fmt: skip
+    {"sentence_good": "The labels on the bottle are new.",
+     "sentence_bad": "The labels on the bottle is new.", "label": -2},
+    {"sentence_good": "The boy that the teachers know works here.",
+     "sentence_bad": "The boy that the teachers know work here.", "label": -1},
+    {"sentence_good": "The boys that the teacher knows work here.",
+     "sentence_bad": "The boys that the teacher knows works here.", "label": -2},
+]
 
 # %%
 agreement.my_items(my_items, lm)

@@ -82,7 +82,7 @@ pairs = pd.DataFrame(
      ("The guests", "did", "will", "not sing last night."),
      ("The guests", "will", "did", "not sing tomorrow night.")],
     columns=["left", "good", "bad", "right"],
-)  # fmt: skip
+)
 pairs
 
 # %% [markdown]

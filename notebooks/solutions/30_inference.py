@@ -153,8 +153,10 @@ my_items = [
     ("She sat down in front of the black and white keys.",
      "Soon everybody listened to her", "piano", "guitar", "horse"),
     ("He tuned the six strings at the camp fire.", "Soon everybody listened to his", "guitar", "piano", "cow"),
-    ("The rider put on her boots and took the saddle.", "Then she went to look for her", "horse", "cow", "guitar"),
-    ("The farmer came with a bucket because he wanted milk.", "Then he went to look for his", "cow", "horse", "piano"),
+    ("The rider put on her boots and took the saddle.",
+     "Then she went to look for her", "horse", "cow", "guitar"),
+    ("The farmer came with a bucket because he wanted milk.",
+     "Then he went to look for his", "cow", "horse", "piano"),
 ]
 
 # %%

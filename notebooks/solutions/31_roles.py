@@ -147,9 +147,12 @@ my_pairs = [
 my_pairs = [
     ("The reporter asked which thief the policeman had",
      "The reporter asked which policeman the thief had", "arrested"),
-    ("The reporter asked which policeman the thief had", "The reporter asked which thief the policeman had", "escaped"),
-    ("Nobody remembered which pupil the teacher had", "Nobody remembered which teacher the pupil had", "taught"),
-    ("Nobody remembered which teacher the pupil had", "Nobody remembered which pupil the teacher had", "admired"),
+    ("The reporter asked which policeman the thief had",
+     "The reporter asked which thief the policeman had", "escaped"),
+    ("Nobody remembered which pupil the teacher had",
+     "Nobody remembered which teacher the pupil had", "taught"),
+    ("Nobody remembered which teacher the pupil had",
+     "Nobody remembered which pupil the teacher had", "admired"),
 ]
 
 # %%
