@@ -77,13 +77,14 @@ store = Store(lm.identity)
 gap = Gap("The keys to the cabinet", "on the table.")
 batch = only(lm.fill([gap], start_token))
 forms = ["are", "is"]
-ids = [lm.word(form, "middle").id for form in forms]
-by_hand = batch.log_probabilities[0, ids].tolist()
+words = [lm.word(form, "middle") for form in forms]
+by_hand = [batch.log_probabilities[0, word.id].item() if len(word.ids) == 1 else np.nan for word in words]
 pd.DataFrame({"form": forms, "log-probability": by_hand, "probability": np.exp(by_hand)}).round(4)
 
 # %%
 Markdown(f"Here the model prefers **{forms[int(by_hand[1] >= by_hand[0])]}**, "
-         f"by {abs(by_hand[0] - by_hand[1]):.2f} nats.")
+         f"by {abs(by_hand[0] - by_hand[1]):.2f} nats." if np.isfinite(by_hand).all() else
+         "Here the vocabulary has no single item for one of the forms: there is nothing to look up.")
 
 # %% [markdown]
 # ## Before you go on

@@ -84,10 +84,11 @@ example[["pattern", "sentence_good", "sentence_bad"]].set_index("pattern")
 
 # %%
 by_hand = []
-ids = [lm.word(form, "middle").id for form in ("did", "will")]
+words = [lm.word(form, "middle") for form in ("did", "will")]
 for row in example.itertuples():
     batch = only(lm.fill([Gap(row.left, row.right)], start_token))
-    did, will = batch.log_probabilities[0, ids].tolist()
+    did, will = (batch.log_probabilities[0, word.id].item() if len(word.ids) == 1 else np.nan
+                 for word in words)
     method = {"method": masked_method} if lm.family == "masked" else {}
     good, bad = lm.score([row.sentence_good, row.sentence_bad], start_token, **method)
     by_hand.append((did - will, np.nansum(good.log_probabilities) - np.nansum(bad.log_probabilities)))
