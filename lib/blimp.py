@@ -15,7 +15,7 @@ import pandas as pd
 
 from lib import metrics, published, sentences
 from lib.errors import LitmusError
-from lib.items import json_object, lines_of, sample
+from lib.items import json_object, lines_of, sample, tell_repeats
 from lib.models.protocol import LanguageModel, MaskedMethod, StartToken
 from lib.paths import DATA
 from lib.store import Store
@@ -140,7 +140,8 @@ def read_pairs(
         left_out.append(whole[away])
     words = f"{'first ' if how == 'first' else ''}{limit} pairs per paradigm"
     words += f", drawn with seed {seed}" if how == "seeded" else ""
-    return pd.concat(kept, ignore_index=True), pd.concat(left_out, ignore_index=True), words if cut else "all"
+    tell_repeats(pairs := pd.concat(kept, ignore_index=True), ["good", "bad"])
+    return pairs, pd.concat(left_out, ignore_index=True), words if cut else "all"
 
 
 def reference() -> pd.DataFrame:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.errors import LitmusError
+from lib.paths import check_finite
 from lib.say import did_you_mean, short, shown
 
 PUBLISHED_KEYS: dict[str, dict[str, Any]] = {
@@ -71,6 +72,7 @@ def experiments_of(config: str | Path) -> list[tuple[str, dict[str, Any]]]:
 def _read(path: Path) -> dict[str, Any]:
     import yaml
 
+    check_finite(path)
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
@@ -189,7 +191,7 @@ def config_files(where: Path, only: str = "", without: str = "") -> list[Path]:
     if not where.exists():
         raise LitmusError(f"there is no {where}; --config takes an experiment file or a folder of them.")
     files = (
-        [where] if where.is_file() else sorted(path for path in where.rglob("*") if path.suffix in (".yaml", ".yml"))
+        [where] if not where.is_dir() else sorted(path for path in where.rglob("*") if path.suffix in (".yaml", ".yml"))
     )
     wanted, unwanted = ([part.strip() for part in parts.split(",") if part.strip()] for parts in (only, without))
     chosen = [

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from lib.errors import LitmusError
+from lib.paths import check_finite
 
 Format = Literal["original", "word-focused", "sentence-focused"]
 HEADERS: dict[str, tuple[str, ...]] = {
@@ -233,6 +234,7 @@ def _unpickled(path: Path) -> Any:
         def persistent_load(self, pid: Any) -> Any:
             raise LitmusError(f"{path} points outside itself; template files hold sentences only.")
 
+    check_finite(path)
     try:
         return DataOnly(io.BytesIO(path.read_bytes()), encoding="utf-8").load()
     except OSError as error:

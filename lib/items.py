@@ -16,7 +16,8 @@ import pandas as pd
 
 from lib.errors import LitmusError
 from lib.models.protocol import Gap, LanguageModel
-from lib.paths import DATA
+from lib.paths import DATA, check_finite
+from lib.say import shown
 
 LABELS = {-2: "plural", -1: "singular"}
 FIELDS = ("sentence_good", "sentence_bad", "label")
@@ -41,6 +42,7 @@ def read_agreement(path: str | Path) -> pd.DataFrame:
 
 def lines_of(path: Path) -> list[tuple[int, str]]:
     """The non-blank lines of a text file with their numbers: UTF-8 without byte-order mark, Unix line ends."""
+    check_finite(path)
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -55,7 +57,10 @@ def lines_of(path: Path) -> list[tuple[int, str]]:
         raise LitmusError(f"{path}, line 1 starts with a byte-order mark; save the file as UTF-8 without BOM.")
     lines = list(enumerate(text.split("\n"), start=1))  # never splitlines(): items may hold other line separators
     if returns := [number for number, line in lines if "\r" in line]:
-        raise LitmusError(f"{path}, line {returns[0]} has a Windows line end; save the file with Unix line ends (LF).")
+        whose = "a Windows line end" if "\r\n" in text else "line ends of old Macs (CR)"
+        raise LitmusError(f"{path}, line {returns[0]} has {whose}; save the file with Unix line ends (LF).")
+    if nulls := [number for number, line in lines if "\0" in line]:
+        raise LitmusError(f"{path}, line {nulls[0]} holds null characters, as UTF-16 does; save the file as UTF-8.")
     return [(number, line) for number, line in lines if line.strip()]
 
 
@@ -97,12 +102,14 @@ def agreement_files(published: Path | None = None, chosen: Sequence[str] = ()) -
     """The item files of a run: ``template`` (row of the paper's table), ``construction`` and ``path``, one row a file.
 
     ``chosen`` paths if any; else the published files under ``published`` if they are there; else our own.
-    ``data/constructions.csv`` says which file belongs to which template.
+    ``data/constructions.csv`` says which file belongs to which template. Raises LitmusError for a file that is chosen twice,
+    and for two of one name, whose items would have one name too.
     """
     known = pd.read_csv(DATA / "constructions.csv", keep_default_na=False)
     if chosen:
         templates = dict(zip(known["construction"], known["template"], strict=True))
         stems = [Path(path).stem.removesuffix("_all") for path in chosen]
+        _check_apart([Path(path) for path in chosen], stems)
         templates_of_stems = [templates.get(stem, stem) for stem in stems]
         return pd.DataFrame({"template": templates_of_stems, "construction": stems, "path": [Path(p) for p in chosen]})
     there = [bool(published) and (published / file).exists() for file in known["published"]]
@@ -123,13 +130,42 @@ def agreement_files(published: Path | None = None, chosen: Sequence[str] = ()) -
     return known[["template", "construction", "path"]]
 
 
+def _check_apart(paths: Sequence[Path], names: Sequence[str]) -> None:
+    """Refuse files that cannot be told apart: one named twice, by whatever path, or two whose items would share names."""
+    for at, path in enumerate(paths):
+        for before, name in zip(paths[:at], names, strict=False):
+            if path.exists() and before.exists() and path.samefile(before):
+                raise LitmusError(f"{path} and {before} are one file, whose items would count twice; name it once.")
+            if name == names[at]:
+                raise LitmusError(
+                    f"{path} and {before} are both called {name}, by which their items are named; rename one."
+                )
+
+
 def origin(paths: Sequence[Path], published: Path | None = None) -> str:
-    """In words, where item files come from: ``published: SET``, ``our own items``, or both."""
+    """In words, where item files come from: ``published: SET``, ``our own items``, or both.
+
+    The name ``published`` is for files that are as published, by their checksums: others make it ``changed: SET``, with their
+    number and what to do.
+    """
+    from lib.published import changed
+
     theirs = [Path(path).relative_to(published) for path in paths if published and Path(path).is_relative_to(published)]
-    if not theirs:
+    if published is None or not theirs:
         return "our own items"
-    sets = ", ".join(sorted({path.parts[0] for path in theirs}))
-    return f"published: {sets}" + ("" if len(theirs) == len(paths) else ", and our own items")
+    others = changed(theirs, published)
+    kind = "changed" if others else "published"
+    words = f"{kind}: {', '.join(sorted({path.parts[0] for path in theirs}))}"
+    if others:
+        words += f" ({len(others)} of {len(theirs)} files not as published, first {others[0].name}; make data gets them anew)"
+    return words + ("" if len(theirs) == len(paths) else ", and our own items")
+
+
+def tell_repeats(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Say, below the cell that reads them, how many rows repeat others of their file. Published sets have such: all count."""
+    again = table.duplicated(["file", *columns])
+    for file, lines in table[again].groupby("file", sort=False)["line"]:
+        print(f"{shown(str(file))}: repeated pairs: {len(lines)} (first in line {lines.iloc[0]}); each counts.")
 
 
 def read_pairs(files: pd.DataFrame, limit: int = 0, how: str = "seeded", seed: int = 0) -> tuple[pd.DataFrame, str]:
@@ -145,7 +181,9 @@ def read_pairs(files: pd.DataFrame, limit: int = 0, how: str = "seeded", seed: i
         tables.append(kept.assign(template=file.template, construction=file.construction))
     words = f"{'first ' if how == 'first' else ''}{limit} pairs per construction"
     words += f", drawn with seed {seed}" if how == "seeded" else ""
-    return pd.concat(tables, ignore_index=True), words if cut else "all"
+    pairs = pd.concat(tables, ignore_index=True)
+    tell_repeats(pairs, ["sentence_good", "sentence_bad"])
+    return pairs, words if cut else "all"
 
 
 def _check_attractor(item: dict[str, Any], where: str) -> None:
@@ -227,8 +265,9 @@ def read_verbs(path: str | Path) -> pd.DataFrame:
     """A verb list in the published format ``idx,sing,plur,freq``: columns ``singular``, ``plural``, ``frequency``, ``line``.
 
     Lemmas are told apart by their two forms, never by ``idx`` (constant in the published file, whose own reader so keeps
-    one verb of 1,951). Repeated rows count once. A row whose two forms are the same is an error; a row whose form also
-    stands in the other column elsewhere is kept and marked in ``ambiguous``.
+    one verb of 1,951). Repeated rows count once, which is printed. A row whose two forms are the same is an error, and so is
+    one that another row has the other way round; a row whose form also stands in the other column elsewhere is kept and
+    marked in ``ambiguous``.
     """
     path = Path(path)
     lines = [(line, _cells(path, line, text)) for line, text in lines_of(path)]
@@ -253,8 +292,21 @@ def read_verbs(path: str | Path) -> pd.DataFrame:
     if not rows:
         raise LitmusError(f"{path} holds no verbs; every line after the first is one.")
     table = pd.DataFrame(rows).drop_duplicates(["singular", "plural"], ignore_index=True)
+    if len(table) < len(rows):
+        print(f"{path.name}: repeated verbs: {len(rows) - len(table)}; each counts once.")
+    _check_no_contradiction(table, path)
     in_both = set(table["singular"]) & set(table["plural"])
     return table.assign(ambiguous=table["singular"].isin(in_both) | table["plural"].isin(in_both))
+
+
+def _check_no_contradiction(verbs: pd.DataFrame, path: Path) -> None:
+    line_of = {(row.singular, row.plural): row.line for row in verbs.itertuples()}
+    for (singular, plural), line in line_of.items():
+        if before := line_of.get((plural, singular)):
+            raise LitmusError(
+                f"{path}, lines {line} and {before} call '{singular}' the singular of '{plural}' and its plural; "
+                "take one of them out."
+            )
 
 
 def _cells(path: Path, line: int, text: str) -> list[str]:

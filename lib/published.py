@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Iterable
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -75,6 +76,12 @@ def sha256(path: Path) -> str:
     """Checksum of a file's content, as hexadecimal digits."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def changed(files: Iterable[Path], folder: Path) -> list[Path]:
+    """Those of ``files`` (in ``folder``, in the layout of the list) whose content is not the published one."""
+    known = {row.file: row.sha256 for row in listed()}
+    return [file for file in files if sha256(folder / file) != known.get(file.as_posix())]
 
 
 class Unreachable(Exception):

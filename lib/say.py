@@ -1,5 +1,7 @@
 """How messages name things: near misses, short paths, long values cut; and how a command line tells an error."""
 
+import io
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -10,8 +12,9 @@ from lib.errors import LitmusError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """ " (did you mean ...?)" where a known name is near ``name``, else ""."""
-    return "".join(f" (did you mean {match}?)" for match in get_close_matches(name, list(known), 1))
+    """ " (did you mean ...?)" where a known name is near ``name``, in capitals or not, else ""."""
+    spelled = {each.casefold(): each for each in known}
+    return "".join(f" (did you mean {spelled[match]}?)" for match in get_close_matches(name.casefold(), spelled, 1))
 
 
 def short(path: Path) -> str:
@@ -65,9 +68,14 @@ def of_system(error: OSError) -> str:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Around a command: what a person can mend becomes one line on the error stream, and exit code 2."""
+    """Around a command: what a person can mend becomes one line on the error stream, and exit code 2.
+
+    Characters that the output's encoding lacks are written out as ``\\x``, ``\\u`` and ``\\U``.
+    """
     import typer
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever an item holds, and whatever the terminal can show
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
     except (LitmusError, OSError, MemoryError, RuntimeError) as error:

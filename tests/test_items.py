@@ -1,6 +1,7 @@
 """Reading items and verb lists: every way of being wrong has its sentence, and what is right comes out as published."""
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lib import items, metrics, scoring
+from lib import formats, items, metrics, scoring
 from lib.errors import LitmusError
 from lib.models.protocol import Gap
 from lib.paths import DATA
@@ -84,7 +85,8 @@ WRONG_FILES = {
     "byte-order mark": (b"\xef\xbb\xbf" + GOOD.encode(), "line 1", "byte-order mark", "without BOM"),
     "Windows line ends": (f"{GOOD}\r\n{GOOD}\r\n".encode(), "line 1", "Windows line end", "Unix line ends"),
     "one Windows line end": (f"{GOOD}\n{GOOD}\r\n{GOOD}\n".encode(), "line 2", "Windows line end"),
-    "old Mac line ends": (f"{GOOD}\r{GOOD}\r".encode(), "line 1", "Unix line ends"),
+    "old Mac line ends": (f"{GOOD}\r{GOOD}\r".encode(), "line 1", "line ends of old Macs", "Unix line ends"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), "line 1", "null characters", "UTF-8"),
 }
 
 
@@ -444,8 +446,64 @@ def test_half_of_a_published_set_is_refused_and_none_of_it_is_no_set(tmp_path):
         items.agreement_files(tmp_path)
 
 
-def test_origin_is_told_from_the_files_read(tmp_path):
-    own, theirs = items.OURS / "simple_agrmt.jsonl", tmp_path / "refining-tse" / "ML" / "simple_agrmt_all.jsonl"
-    assert items.origin([own], None) == items.origin([own], tmp_path) == "our own items"
-    assert items.origin([theirs], tmp_path) == "published: refining-tse"
-    assert items.origin([theirs, own], tmp_path) == "published: refining-tse, and our own items"
+def test_origin_is_told_from_the_files_read(datasets):
+    own, theirs = items.OURS / "simple_agrmt.jsonl", datasets / "refining-tse" / "ML" / "simple_agrmt_all.jsonl"
+    assert items.origin([own], None) == items.origin([own], datasets) == "our own items"
+    assert items.origin([theirs], datasets) == "published: refining-tse"
+    assert items.origin([theirs, own], datasets) == "published: refining-tse, and our own items"
+
+
+def test_a_published_file_that_was_cut_is_not_called_published(datasets, tmp_path):
+    names = ["simple_agrmt_all.jsonl", "sent_comp_all.jsonl"]
+    (tmp_path / "refining-tse" / "ML").mkdir(parents=True)
+    paths = [tmp_path / "refining-tse" / "ML" / name for name in names]
+    for path in paths:
+        path.write_bytes((datasets / path.relative_to(tmp_path)).read_bytes())
+    assert items.origin(paths, tmp_path) == "published: refining-tse"
+    paths[1].write_bytes(paths[1].read_bytes().rpartition(b"\n{")[0])
+    assert items.origin(paths, tmp_path) == (
+        "changed: refining-tse (1 of 2 files not as published, first sent_comp_all.jsonl; make data gets them anew)"
+    )
+
+
+def test_files_that_cannot_be_told_apart_are_refused(tmp_path):
+    path, other = file_of(tmp_path, GOOD), tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "link.jsonl").symlink_to(path)
+    namesake = file_of(other, GOOD)
+    for again in (path, other / ".." / path.name, tmp_path / "link.jsonl"):
+        with pytest.raises(LitmusError) as error:
+            items.agreement_files(chosen=[str(path), str(again)])
+        one_sentence(error, "are one file", "name it once")
+    for alike in (namesake, file_of(other, GOOD, name="mine_all.jsonl")):
+        with pytest.raises(LitmusError) as error:
+            items.agreement_files(chosen=[str(path), str(alike)])
+        one_sentence(error, str(alike), "both called mine", "rename one")
+
+
+def test_pairs_that_repeat_others_all_count_and_are_told(tmp_path, capsys):
+    path = file_of(tmp_path, GOOD, GOOD, pair("the author laughs", "the author laugh", -1), GOOD)
+    pairs, _ = items.read_pairs(items.agreement_files(chosen=[str(path)]))
+    assert len(pairs) == 4
+    assert capsys.readouterr().out == "mine: repeated pairs: 2 (first in line 2); each counts.\n"
+    items.read_pairs(items.agreement_files(chosen=[str(file_of(tmp_path, GOOD))]))
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("read", [items.read_agreement, items.read_verbs, formats.read, formats.read_templates])
+def test_what_may_never_end_is_not_read(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in (tmp_path / "pipe", tmp_path / "link", Path("/dev/zero")):
+        with pytest.raises(LitmusError) as error:
+            read(path)
+        one_sentence(error, str(path), "a pipe or a device")
+
+
+def test_verbs_that_repeat_are_told_and_those_that_contradict_refused(tmp_path, capsys):
+    head = "idx,sing,plur,freq"
+    assert len(items.read_verbs(file_of(tmp_path, head, "1,works,work,5", "2,works,work,5", name="verbs.csv"))) == 1
+    assert capsys.readouterr().out == "verbs.csv: repeated verbs: 1; each counts once.\n"
+    with pytest.raises(LitmusError) as error:
+        items.read_verbs(file_of(tmp_path, head, "1,works,work,5", "2,runs,run,5", "3,work,works,5"))
+    one_sentence(error, "lines 2 and 4 call 'works' the singular of 'work' and its plural")

@@ -18,6 +18,8 @@ def test_a_near_miss_is_pointed_out_and_nothing_else_is():
     assert did_you_mean("lmit", ["model", "limit", "out"]) == " (did you mean limit?)"
     assert did_you_mean("gpt2", ["model", "limit", "out"]) == ""
     assert did_you_mean("limit", []) == ""
+    assert did_you_mean("LIMIT", ["limit"]) == " (did you mean limit?)"
+    assert did_you_mean("tse", ["EW", "TSE"]) == " (did you mean TSE?)"
 
 
 def test_a_path_is_as_short_as_it_can_be(tmp_path, monkeypatch):
@@ -139,3 +141,10 @@ def test_the_traceback_is_not_seen_in_a_real_command(tmp_path):
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+
+
+def test_what_a_terminal_cannot_show_is_written_out():
+    code = "from lib.say import told\nwith told():\n    print('na\\u00efve \\u2014')"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "na\\xefve \\u2014\n"), done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from lib.errors import LitmusError
+from lib.paths import check_finite
 from lib.say import did_you_mean
 
 Number = Literal["singular", "plural"]
@@ -210,6 +211,7 @@ def read_rows(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[
     Raises LitmusError naming file and line: no such file, another encoding, other columns, a row with more or fewer
     values, no rows at all.
     """
+    check_finite(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
