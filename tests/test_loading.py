@@ -465,6 +465,9 @@ def test_the_revision_of_a_model_on_disk_is_a_folder_in_its_folder(tmp_path):
     assert found[0].identity["weights"] == tiny.model("gpt2").identity["weights"] != found[1].identity["weights"]
     assert "holds no folder step11 (did you mean step10?)" in refused(series, revision="step11")
     assert "is bundled and has no revision step1" in refused("distilbert-mlm", revision="step1")
+    for elsewhere in ("../series", "..", ".", "", "/tmp", "step10/../step20"):
+        assert f"The revision '{elsewhere}' is no name of a folder in" in refused(series, revision=elsewhere)
+    assert "by the parameter revision (--revision of a command)" in refused(f"{series}@step10")
 
 
 def test_a_checkpoint_file_has_no_revision(tmp_path):
@@ -495,3 +498,29 @@ def test_a_file_that_is_no_checkpoint_and_a_folder_without_anything_say_what_wou
     (tmp_path / "notes.txt").write_text("")
     assert "name the folder that holds config.json, or a .pt file" in refused(tmp_path / "notes.txt")
     assert "no weights (.pt, .safetensors) with a vocab.txt beside them" in refused(tmp_path)
+
+
+# --- what may never end, and sizes that no file holds -----------------------------------------------------------------
+
+
+def test_pipes_and_devices_are_not_read(tmp_path):
+    folder, lstm = copy_of("gpt2", tmp_path), tmp_path / "lstm"
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to("/dev/zero")
+    lstm.mkdir()
+    (lstm / "vocab.txt").write_text("a b")
+    os.mkfifo(lstm / "model.pt")
+    for path in (folder, lstm, lstm / "model.pt", "/dev/zero"):
+        assert "is a pipe or a device, which may never end" in refused(path)
+
+
+@pytest.mark.parametrize("sizes", [{"vocab_size": 10**12}, {"n_layer": 10**9}, {"n_embd": 10**9}])
+def test_sizes_that_no_file_holds_are_told_before_anything_is_made_of_them(sizes, tmp_path):
+    folder = configured(copy_of("gpt2", tmp_path), **sizes)
+    sentence = refused(folder)
+    assert f" {next(iter(sizes.values()))}" in sentence and "far more than its files hold" in sentence
+
+
+def test_a_name_in_other_capitals_is_pointed_out(monkeypatch):
+    monkeypatch.setattr(hub, "unreachable", lambda: "no network")
+    assert "WIKI-LSTM (did you mean wiki-lstm?)" in refused("WIKI-LSTM")

@@ -573,6 +573,12 @@ def test_other_models_are_refused_in_words(tmp_path):
     itself = {}
     itself["model"] = itself
     assert "nested in itself" in refused(itself, tmp_path / "l")
+    undecoded = {key: value for key, value in state.items() if key != "decoder.weight"}
+    assert "has no decoder.weight; get it again, or if its decoder is its encoder, say so in" in refused(
+        undecoded, tmp_path / "m"
+    )
+    (tmp_path / "m" / "config.json").write_text('{"cell": "LSTM", "tied": true}')
+    assert load(str(tmp_path / "m")).network.tied
     without = {key: value for key, value in state.items() if key != "rnn.weight_ih_l0"}
     assert "rnn.weight_ih_l0 has no value" in refused(without, tmp_path / "f")
     broken = state | {"decoder.bias": torch.full_like(state["decoder.bias"], torch.nan)}

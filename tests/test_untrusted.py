@@ -189,6 +189,17 @@ FOLDERS: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
 }  # fmt: skip
 
 
+def test_a_tokenizer_that_only_its_own_code_could_make_is_refused(tmp_path):
+    """Named in ``tokenizer_config.json`` alone, beside an architecture that transformers knows."""
+    folder, marker = Path(shutil.copytree(tiny.folder("gpt2"), tmp_path / "model")), tmp_path / "it-ran"
+    (folder / "mine.py").write_text(f"open({str(marker)!r}, 'w')\n")
+    (folder / "tokenizer.json").unlink()
+    add(folder, "tokenizer_config.json", auto_map=AUTO, tokenizer_class="Mine")
+    with pytest.raises(LitmusError, match="could not be loaded .*tokenizer"):
+        load(str(folder))
+    assert not marker.exists()
+
+
 @pytest.mark.parametrize("name", list(FOLDERS))
 def test_nothing_that_a_model_folder_brings_is_run(name, tmp_path):
     """Loaded as if it were not there, or refused in one sentence; the folder is as it was."""

@@ -20,6 +20,7 @@ import torch
 
 from lib.errors import LitmusError
 from lib.models.recurrent import ASCII_SPACE, RecurrentNetwork
+from lib.paths import check_finite
 
 KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 TENSORS = {
@@ -67,6 +68,7 @@ def find(source: str) -> Checkpoint | None:
     library's is none. Raises LitmusError where a folder has more than one file of weights.
     """
     path = Path(os.path.expanduser(source))
+    check_finite(path)
     if path.is_file() and path.suffix in SUFFIXES:
         return Checkpoint(path, settings_of(path.parent))
     if not path.is_dir() or not (path / "vocab.txt").is_file():
@@ -75,6 +77,8 @@ def find(source: str) -> Checkpoint | None:
     if (path / "config.json").is_file() and "cell" not in settings:
         return None
     files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    for file in files:
+        check_finite(file)
     if len(files) > 1:
         raise LitmusError(
             f"The folder {source} has {len(files)} files of weights ({files[0].name}, {files[1].name}); name one."
@@ -85,6 +89,7 @@ def find(source: str) -> Checkpoint | None:
 def settings_of(folder: Path) -> dict[str, Any]:
     """``config.json`` of a folder; nothing where there is none. Raises LitmusError where it cannot be read."""
     file = folder / "config.json"
+    check_finite(file)
     if not file.is_file():
         return {}
     try:
@@ -113,7 +118,7 @@ def read_network(checkpoint: Checkpoint) -> RecurrentNetwork:
         ) from None
     weights = _at_top(weights, file)
     cell = _cell(weights, said or str(settings.get("cell", "")), file)
-    return _built(weights, cell, file)
+    return _built(weights, cell, settings.get("tied") is True, file)
 
 
 def read_vocabulary(file: Path, words: int) -> tuple[str, ...]:
@@ -123,6 +128,7 @@ def read_vocabulary(file: Path, words: int) -> tuple[str, ...]:
     where only that gives the right number of words, it is what the model was trained with. Raises LitmusError where neither
     does: every later word would be another one's.
     """
+    check_finite(file)
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -313,13 +319,18 @@ def _cell(weights: Mapping[str, torch.Tensor], said: str, file: Path) -> str:
     return said if kind == "RNN" else kind
 
 
-def _built(weights: dict[str, torch.Tensor], cell: str, file: Path) -> RecurrentNetwork:
-    """A network with these weights. Biases that are not there are zero, a decoder that is not there is the encoder."""
+def _built(weights: dict[str, torch.Tensor], cell: str, said_tied: bool, file: Path) -> RecurrentNetwork:
+    """A network with these weights. Biases that are not there are zero; where it is said, the decoder is the encoder."""
     if weights["encoder.weight"].ndim != 2:
         raise LitmusError(f"{file}: encoder.weight is not a matrix with one row a word; get the file again.")
     words, embedding_size = weights["encoder.weight"].shape
     hidden_size = weights["rnn.weight_hh_l0"].shape[1]
     layers = sum(name.startswith("rnn.weight_hh_l") and name[15:].isdigit() for name in weights)
+    if "decoder.weight" not in weights and not said_tied:
+        raise LitmusError(
+            f"{file} has no decoder.weight; get it again, or if its decoder is its encoder, say so in "
+            f'{file.parent / "config.json"}: {{"cell": "{cell}", "tied": true}}.'
+        )
     tied = "decoder.weight" not in weights or _equal(weights["decoder.weight"], weights["encoder.weight"])
     if tied and embedding_size != hidden_size:
         raise LitmusError(

@@ -17,6 +17,7 @@ from lib.models.causal import CausalModel
 from lib.models.hushed import hushed
 from lib.models.masked import MaskedModel
 from lib.models.recurrent import RecurrentModel, StartState, check_start_state
+from lib.paths import check_finite
 from lib.say import did_you_mean, first_sentence, is_of_memory, of_memory
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -67,6 +68,7 @@ def load(
     with hushed():
         config = _told(shown, lambda: transformers.AutoConfig.from_pretrained(source, **options), "config.json")
         family, architecture = kind_of(name, config)
+        _check_sizes(name, config, Path(source))
         tokenizer = _told(
             shown, lambda: transformers.AutoTokenizer.from_pretrained(source, **options), "tokenizer files"
         )
@@ -120,6 +122,7 @@ def source_of(name: str, revision: str = listing.MAIN) -> str:
         return str(bundled.folder(name))
     source = listing.read().get(name, {}).get("source", name)
     path = Path(os.path.expanduser(source))
+    check_finite(path)
     try:
         path.exists()
     except OSError as error:  # a name that is too long
@@ -139,15 +142,18 @@ def source_of(name: str, revision: str = listing.MAIN) -> str:
             "vocab.txt beside them, so it is no recurrent checkpoint; check the path."
         )
     if path.is_dir():
+        for file in path.iterdir():
+            check_finite(file)
         return str(path)
     if path.exists():
         raise LitmusError(
             f"{source} is a file, not a model folder; name the folder that holds config.json, or a .pt file."
         )
+    apart = "name a revision apart from the model, by the parameter revision (--revision of a command)"
     if source.startswith((".", "/", "~")) or source.count("/") > 1:
-        raise LitmusError(f"There is no model folder {source}; check the path.")
+        raise LitmusError(f"There is no model folder {source}; {apart if '@' in source else 'check the path'}.")
     if "@" in source:
-        raise LitmusError(f"{source} is no hub id; name a revision apart from the model, by the parameter revision.")
+        raise LitmusError(f"{source} is no hub id; {apart}.")
     return source
 
 
@@ -156,6 +162,11 @@ def _of_series(path: Path, revision: str) -> Path:
     if path.is_file():
         raise LitmusError(
             f"{path} is one file and has no revision {revision}; name the file of each state, and leave out the revision."
+        )
+    if revision in ("", "..") or Path(revision).name != revision:  # none of its own, or of another folder
+        raise LitmusError(
+            f"The revision '{revision}' is no name of a folder in {path}, which is what a revision of a model on disk is; "
+            "name one that is there, or leave out the revision."
         )
     if not (path / revision).is_dir():
         folders = sorted(inner.name for inner in path.iterdir() if inner.is_dir())
@@ -194,6 +205,25 @@ def kind_of(name: str, config: Any) -> tuple[type[MaskedModel] | type[CausalMode
     raise LitmusError(
         f"{name} is {shown}: neither a masked nor a causal language model with a trained output layer, so it cannot be scored."
     )
+
+
+def _check_sizes(name: str, config: Any, folder: Path) -> None:
+    """Refuse a configuration that promises far more than a folder's files can hold, before anything is made in its size."""
+    if not folder.is_dir():
+        return
+    text = config.get_text_config()
+    width = getattr(text, "hidden_size", 0)
+    sizes = [getattr(text, "num_hidden_layers", 0), getattr(text, "vocab_size", 0),
+             width, getattr(text, "embedding_size", width)]  # fmt: skip
+    if not all(isinstance(size, int) and size >= 0 for size in sizes):
+        return  # transformers says what is wrong
+    layers, words, width, embedding = sizes
+    bits = 8 * sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    if layers * width * width + words * embedding > bits / 2:  # no layer has fewer weights; two bits each are very few
+        raise LitmusError(
+            f"{name}: its config.json promises {layers} layers of {width} and {words} words, far more than its files hold; "
+            "get all of them from one place."
+        )
 
 
 def _check_head(name: str, report: dict[str, Any]) -> None:
