@@ -10,6 +10,7 @@ forms after all that precedes them? *masked-target*: how probable are they in th
 models)? *whole-sentence*: how probable are both sentences, token by token?
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -239,9 +240,18 @@ def by_word(model: Any, judged: pd.DataFrame, start_token: str = "default", mask
 
 
 def sampled(pairs: pd.DataFrame, limit: int, seed: int, by: Sequence[str] = ("pattern",)) -> pd.DataFrame:
-    """At most ``limit`` pairs of each pattern, or of each value of the columns ``by`` (0: all), drawn by ``seed``, in order."""
+    """At most ``limit`` pairs of each pattern, or of each value of the columns ``by`` (0: all), drawn by ``seed``, in order.
+
+    Raises LitmusError for pairs of one name and line, as the same file gives them when it is read twice.
+    """
     from lib.items import sample
 
+    if len(twice := pairs[pairs.duplicated(["file", "item", "line"])]):
+        first = twice.iloc[0]
+        raise LitmusError(
+            f"{first['file']}, line {first['line']} is there twice: a file is named twice, or two have one name; name each "
+            "file once, and rename one of two."
+        )
     groups = [sample(group, limit, "seeded", seed) for _, group in pairs.groupby(list(by), sort=False)]
     return pd.concat(groups).sort_index()
 
@@ -308,12 +318,16 @@ def plain(table: pd.DataFrame) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
-    text = " ".join(str(value).split()) if any(space in str(value) for space in "\t\n\r") else str(value)
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)  # which a terminal would obey
+    return _visible(" ".join(str(value).split()) if any(space in str(value) for space in "\t\n\r") else str(value))
+
+
+def _visible(text: str) -> str:
+    """A text with what a terminal would obey written out."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="Pairs, in any format that lib.formats reads.")],
+    data: Annotated[list[str], typer.Option(help="A file of pairs, in any format that lib.formats reads.")],
     model: Annotated[str, typer.Option(help="A name in data/models.csv, a hub id, a folder, or a checkpoint.")] = "",
     vocab: Annotated[
         str, typer.Option(help="Word list of a recurrent checkpoint, if not the vocab.txt beside it.")
@@ -344,10 +358,11 @@ def main(
     and both log-probabilities (natural log). It ends with the choices that the numbers depend on.
     """
     with told():
-        pairs = sampled(formats.read(data), limit, seed)
+        file = _one_file(data)
+        pairs = sampled(formats.read(file), limit, seed)
         names = list(dict.fromkeys(name.strip() for name in by.split(",")))
         summary(recorded(pairs, "line"), names)  # a wrong name is told before the model runs
-        _check_out(out)
+        _check_out(out, [file, *map(file.with_suffix, (".text", ".gold", ".eval")), *([Path(vocab)] if vocab else [])])
         if bool(column) == bool(model):
             raise LitmusError(
                 "Name what judges the pairs: a model with --model, or a column of the file with --column."
@@ -377,7 +392,7 @@ def main(
             table = rows_of(judged) if words is None else words
             judge = f"{lm.name} ({lm.revision}), {lm.family}, {found_mode}, {lm.identity['dtype']} on {lm.device}"
         _put(plain(table), out)
-    _tell(judged, names, f"{data.name}: {judge}")
+    _tell(judged, names, f"{file.name}: {judge}")
 
 
 def _check_of_use(flags: dict[str, bool], whom: str) -> None:
@@ -386,14 +401,33 @@ def _check_of_use(flags: dict[str, bool], whom: str) -> None:
         raise LitmusError(f"{useless[0]} has no meaning for {whom}; leave it out.")
 
 
-def _check_out(out: Path | None) -> None:
-    """Refuse a file that cannot be written before the model has worked for it."""
-    if out is not None:
-        with _writing(out):
-            new = not out.exists()
-            out.open("a").close()
-            if new:
-                out.unlink()
+def _one_file(data: Sequence[str]) -> Path:
+    if len(data) != 1 or not data[0].strip():
+        given = "is empty" if len(data) == 1 else f"is given {len(data)} times"
+        raise LitmusError(f"--data {given}, and it takes one file of pairs; run the command once for each file.")
+    return Path(data[0])
+
+
+def _check_out(out: Path | None, read: Sequence[Path]) -> None:
+    """Refuse a file that cannot be written, or is one of those that are ``read``, before the model has worked for it."""
+    if out is None:
+        return
+    with _writing(out):
+        if any(out.exists() and file.exists() and out.samefile(file) for file in read):
+            raise LitmusError(f"--out {shown(str(out))} is a file that this command reads; name another one.")
+        target = out.resolve()
+        new = not target.exists()
+        if new or target.is_file() or target.is_dir():
+            target.open("a").close()
+            _half(target).open("a").close()
+            _half(target).unlink()
+        if new:
+            target.unlink()
+
+
+def _half(target: Path) -> Path:
+    """Where rows are written until they are whole."""
+    return target.with_name(f".rows.{os.getpid()}")
 
 
 @contextmanager
@@ -410,15 +444,27 @@ def _put(text: str, out: Path | None) -> None:
         sys.stdout.flush()
         return
     with _writing(out):
-        out.write_text(text, encoding="utf-8")
+        target = out.resolve()
+        if target.exists() and not target.is_file():  # a pipe, a device
+            target.write_text(text, encoding="utf-8")
+            return
+        try:
+            _half(target).write_text(text, encoding="utf-8")
+            _half(target).replace(target)
+        finally:
+            _half(target).unlink(missing_ok=True)
 
 
 def _tell(judged: pd.DataFrame, by: Sequence[str], title: str) -> None:
     tables = [summary(judged, by), summary(judged.assign(all="all"), ["all"]).rename(columns={"all": by[0]})]
     summarised = pd.concat(tables).drop(columns="metric").rename(columns={"value": "accuracy"})
-    typer.echo(f"\n{title}\n{summarised.round(3).to_string(index=False, na_rep='')}", err=True)
+    for name in by:
+        summarised[name] = summarised[name].map(lambda value: _visible(str(value)), na_action="ignore")
+    typer.echo(f"\n{_visible(title)}\n{summarised.round(3).to_string(index=False, na_rep='')}", err=True)
     for reason, number in judged.loc[~judged["scorable"], "reason"].value_counts().items():
         typer.echo(f"not scored: {number} {reason}", err=True)
+    if repeated := judged.duplicated(["pattern", "sentence_good", "sentence_bad"]).sum():
+        typer.echo(f"repeated: {repeated} pairs that stand in the file before; each counts", err=True)
 
 
 if __name__ == "__main__":

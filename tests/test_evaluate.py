@@ -1,6 +1,8 @@
 """Evaluation of pairs: every mode against a brute-force oracle, recorded scores, and every flag of the command."""
 
+import errno
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -538,3 +540,74 @@ def test_rows_of_before_stay_where_the_model_cannot_be_loaded(tmp_path):
     result = command("--data", written(tmp_path), "--model", tmp_path / "nothing", "--out", tmp_path / "rows.tsv")
     assert result.exit_code == 2
     assert (tmp_path / "rows.tsv").read_text() == "earlier"
+
+
+NUMBERS = HEADER.strip() + "\tscore\tscore_alt\n" + "P\tare\tis\tThe keys are\t2\t2\t1\n"
+
+
+def test_the_file_of_pairs_is_never_written_over(tmp_path):
+    file = written(tmp_path, NUMBERS)
+    (tmp_path / "link").symlink_to(file)
+    (tmp_path / "hard").hardlink_to(file)
+    for out in (file, tmp_path / "link", tmp_path / "hard", tmp_path / "." / "pairs.tab"):
+        result = command("--data", file, "--column", "score", "--out", out)
+        assert result.exit_code == 2 and "is a file that this command reads; name another one." in result.stderr
+    assert file.read_text() == NUMBERS
+
+
+def test_rows_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    base = ["--data", written(tmp_path, NUMBERS), "--column", "score", "--out", tmp_path / "rows.tsv"]
+    (tmp_path / "rows.tsv").write_text("earlier")
+    write = Path.write_text
+
+    def full(path, text, **options):
+        write(path, text[:5], **options)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        result = command(*base)
+    assert result.exit_code == 2 and "cannot be written (No space left on device)" in result.stderr
+    assert (tmp_path / "rows.tsv").read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.tab", "rows.tsv"]
+    assert command(*base).exit_code == 0 and (tmp_path / "rows.tsv").read_text().startswith("correct\t")
+
+
+def test_rows_go_through_a_link_and_into_a_device(tmp_path):
+    base = ["--data", written(tmp_path, NUMBERS), "--column", "score", "--out"]
+    (tmp_path / "link").symlink_to(tmp_path / "rows.tsv")
+    assert command(*base, tmp_path / "link").exit_code == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "rows.tsv").read_text().startswith("correct\t")
+    assert command(*base, "/dev/null").exit_code == 0 and Path("/dev/null").is_char_device()
+
+
+def test_one_file_of_pairs_and_each_pair_of_it_once(tmp_path):
+    file = written(tmp_path, NUMBERS)
+    for words, said in ((["--data", file, "--data", file], "is given 2 times"), (["--data", ""], "is empty")):
+        result = command(*words, "--column", "score")
+        assert result.exit_code == 2 and f"error: --data {said}, and it takes one file of pairs;" in result.stderr
+    twice = pd.concat([formats.read(file), formats.read(file)], ignore_index=True)
+    with pytest.raises(LitmusError, match=r"pairs.tab, line 2 is there twice: a file is named twice"):
+        evaluate.sampled(twice, 0, 0)
+
+
+def test_pairs_that_repeat_others_all_count_and_are_told(tmp_path):
+    result = command("--data", written(tmp_path, NUMBERS + NUMBERS.splitlines()[1] + "\n"), "--column", "score")
+    assert len(rows(result)) == 2
+    assert result.stderr.endswith("repeated: 1 pairs that stand in the file before; each counts\n")
+    assert "repeated" not in command("--data", written(tmp_path, NUMBERS), "--column", "score").stderr
+
+
+def test_the_summary_holds_nothing_that_a_terminal_obeys(tmp_path):
+    file = written(tmp_path, NUMBERS.replace("P\t", "P\x1b[31m\t"), "pairs\x1b[2J.tab")
+    result = command("--data", file, "--column", "score")
+    assert result.exit_code == 0 and "\x1b" not in result.stdout + result.stderr
+    assert "P\\x1b[31m" in result.stderr and "pairs\\x1b[2J.tab" in result.stderr
+
+
+def test_an_ascii_terminal_gets_every_row(tmp_path):
+    file = written(tmp_path, NUMBERS.replace("P\t", "na\u00efve\t"))
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    words = [sys.executable, "-m", "lib.evaluate", "--data", str(file), "--column", "score"]
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "na\\xefve" in done.stdout, done.stderr
