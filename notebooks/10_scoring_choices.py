@@ -83,12 +83,11 @@ pd.DataFrame({
 }).fillna("")
 
 # %%
-sums = [float(np.nansum(found.log_probabilities)) for found in (good, bad)]
-counts = [int(np.isfinite(found.log_probabilities).sum()) for found in (good, bad)]
-means = [total / max(count, 1) for total, count in zip(sums, counts, strict=True)]
+scored = [pd.Series(found.log_probabilities).dropna() for found in (good, bad)]
+sums, means = [tokens.sum(min_count=1) for tokens in scored], [tokens.mean() for tokens in scored]
 by_hand = sums if reduction == "sum" else means
 Markdown(f"Sum: {sums[0]:.2f} against {sums[1]:.2f}. "
-         f"Divided by the {counts[0]} and {counts[1]} tokens that have a score: "
+         f"Divided by the {len(scored[0])} and {len(scored[1])} tokens that have a score: "
          f"{means[0]:.2f} against {means[1]:.2f}.")
 
 # %% [markdown]

@@ -91,7 +91,8 @@ for row in example.itertuples():
                  for word in words)
     method = {"method": masked_method} if lm.family == "masked" else {}
     good, bad = lm.score([row.sentence_good, row.sentence_bad], start_token, **method)
-    by_hand.append((did - will, np.nansum(good.log_probabilities) - np.nansum(bad.log_probabilities)))
+    sums = [pd.Series(found.log_probabilities).sum(min_count=1) for found in (good, bad)]
+    by_hand.append((did - will, sums[0] - sums[1]))
 pd.DataFrame(by_hand, columns=["at the target", "whole sentence"], index=example["pattern"]).round(2)
 
 # %% [markdown]
