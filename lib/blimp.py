@@ -32,7 +32,7 @@ CARRIER = "and"  # almost any word may follow it
 def paradigm_files(folder: Path | None = None, chosen: Sequence[str] = ()) -> list[Path]:
     """The files of a run, one a paradigm: the ``chosen`` ones, else the published 67 under ``folder``, else our own.
 
-    Raises LitmusError where only some of the published files are there.
+    Raises LitmusError where only some of the published files are there, or some are not as published.
     """
     if chosen:
         return [Path(path) for path in chosen]
@@ -43,6 +43,11 @@ def paradigm_files(folder: Path | None = None, chosen: Sequence[str] = ()) -> li
             raise LitmusError(
                 f"{len(missing)} of {len(listed)} paradigms of BLiMP are missing in {folder}, first {missing[0]}; "
                 "complete them by make data, or name the files you want."
+            )
+        if others := published.changed(listed, folder):
+            raise LitmusError(
+                f"{len(others)} of {len(listed)} paradigms of BLiMP in {folder} are not as published, first {others[0]}; "
+                "get them anew by make data, or name the files you want."
             )
         return there
     return sorted(OURS.glob("*.jsonl"))

@@ -193,6 +193,24 @@ def test_half_of_the_published_files_is_refused(datasets, tmp_path):
         blimp.paradigm_files(tmp_path)
 
 
+def test_a_published_paradigm_that_was_cut_is_refused(datasets, tmp_path):
+    shutil.copytree(datasets / "blimp", tmp_path / "blimp")
+    assert len(blimp.paradigm_files(tmp_path)) == 67
+    cut = tmp_path / "blimp" / "wh_island.jsonl"
+    cut.write_bytes(cut.read_bytes().rpartition(b"\n{")[0])
+    said = r"1 of 67 paradigms of BLiMP in .* are not as published, first blimp/wh_island.jsonl; get them anew by make data"
+    with pytest.raises(LitmusError, match=said):
+        blimp.paradigm_files(tmp_path)
+
+
+def test_pairs_that_repeat_others_all_count_and_are_told(tmp_path, capsys):
+    first, second = (blimp.OURS / "anaphor_gender_agreement.jsonl").read_text().splitlines()[:2]
+    again = json.dumps(json.loads(first) | {"pairID": "900"})
+    (tmp_path / "mine.jsonl").write_text("\n".join([first, second, again]))
+    assert len(blimp.read_pairs([tmp_path / "mine.jsonl"])[0]) == 3
+    assert capsys.readouterr().out == "mine: repeated pairs: 1 (first in line 3); each counts.\n"
+
+
 def test_without_published_files_our_own_are_used(tmp_path):
     assert blimp.paradigm_files(tmp_path) == blimp.paradigm_files() == sorted(blimp.OURS.glob("*.jsonl"))
     assert blimp.paradigm_files(tmp_path, ["a.jsonl"]) == [blimp.Path("a.jsonl")]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lib import formats, items, metrics, scoring
 from lib.errors import LitmusError
+from lib.experiments import experiments_of
 from lib.models.protocol import Gap
 from lib.paths import DATA
 
@@ -490,7 +491,9 @@ def test_pairs_that_repeat_others_all_count_and_are_told(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("read", [items.read_agreement, items.read_verbs, formats.read, formats.read_templates])
+@pytest.mark.parametrize(
+    "read", [items.read_agreement, items.read_verbs, formats.read, formats.read_templates, experiments_of]
+)
 def test_what_may_never_end_is_not_read(read, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")

@@ -195,7 +195,7 @@ def test_a_tokenizer_that_only_its_own_code_could_make_is_refused(tmp_path):
     (folder / "mine.py").write_text(f"open({str(marker)!r}, 'w')\n")
     (folder / "tokenizer.json").unlink()
     add(folder, "tokenizer_config.json", auto_map=AUTO, tokenizer_class="Mine")
-    with pytest.raises(LitmusError, match="could not be loaded .*tokenizer"):
+    with pytest.raises(LitmusError, match=r"could not be loaded .*tokenizer"):
         load(str(folder))
     assert not marker.exists()
 
