@@ -228,9 +228,12 @@ def main(
     ] = None,
     only: Annotated[str, typer.Option(help="sets to fetch, comma separated, e.g. refining-tse,blimp")] = "",
     check: Annotated[bool, typer.Option("--check", help="fetch nothing, say what is there")] = False,
-    into: Annotated[Path, typer.Option(help="the folder to fill")] = PUBLISHED,
+    into: Annotated[
+        Path | None, typer.Option(help="the folder to fill, or to check; else LITMUS_DATASETS, else data/published")
+    ] = None,
 ) -> None:
     """Fetch the published data sets, checked by checksum; a second call fetches only what is missing."""
+    into = into or Path(os.path.expanduser(os.environ.get("LITMUS_DATASETS") or PUBLISHED))
     try:
         rows = chosen(only)
         if source and not source.is_dir():

@@ -204,3 +204,16 @@ def test_the_list_is_well_formed():
 
 def test_the_published_files_have_the_listed_checksums(datasets):
     assert published.get(published.listed(), datasets, only_check=True) == {}
+
+
+def test_the_command_checks_and_fills_the_folder_that_the_notebooks_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "PUBLISHED", tmp_path / "data")
+    monkeypatch.delenv("LITMUS_DATASETS", raising=False)
+    app = typer.Typer()
+    app.command()(published.main)
+    assert f"files are missing in {tmp_path / 'data'}" in CliRunner().invoke(app, ["--check"]).stdout
+    monkeypatch.setenv("LITMUS_DATASETS", str(tmp_path / "elsewhere"))
+    assert f"files are missing in {tmp_path / 'elsewhere'}" in CliRunner().invoke(app, ["--check"]).stdout
+    beside = ["--check", "--into", str(tmp_path / "named")]
+    assert f"files are missing in {tmp_path / 'named'}" in CliRunner().invoke(app, beside).stdout
+    assert not list(tmp_path.iterdir())
