@@ -236,7 +236,8 @@ def by_word(model: Any, judged: pd.DataFrame, start_token: str = "default", mask
         for row, found in zip(judged.itertuples(), scored, strict=True):
             tables.append(sentences.words(found).assign(item=row.item, pattern=row.pattern, which=which))
     columns = ["item", "pattern", "which", "position", "word", "pieces", "log_probability", "bits"]
-    return pd.concat(tables)[columns].reset_index(drop=True)
+    kinds = {"position": int, "log_probability": float}  # also where no sentence has a word
+    return pd.concat(tables)[columns].astype(kinds).reset_index(drop=True)
 
 
 def sampled(pairs: pd.DataFrame, limit: int, seed: int, by: Sequence[str] = ("pattern",)) -> pd.DataFrame:

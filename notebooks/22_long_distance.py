@@ -52,7 +52,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from lib import charts, evaluate, metrics, published, results
-from lib.items import origin
+from lib.items import origin, tell_repeats
 from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.stats import clustered_means, proportion
@@ -115,6 +115,7 @@ pd.DataFrame(by_hand, columns=columns, index=example["kind"]).round(3)
 # %%
 pairs = evaluate.sampled(everything, limit, seed, ["pattern", "kind"])
 assert (pairs["sentence_good"] != pairs["sentence_bad"]).all()
+tell_repeats(pairs, ["pattern", "sentence_good", "sentence_bad"])
 counts = pairs.groupby(["pattern", "kind"], sort=False).size().unstack().astype("Int64")
 counts[sorted(counts, reverse=True)]
 

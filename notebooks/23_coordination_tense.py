@@ -51,12 +51,13 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from lib import charts, evaluate, formats, results
-from lib.templates import coordination_tense
-from lib.templates.lexicon import read_lexicon
+from lib import charts, evaluate, formats, metrics, results
+from lib.items import tell_repeats
 from lib.models import Gap, load, only
 from lib.paths import DATA
 from lib.store import Store
+from lib.templates import coordination_tense
+from lib.templates.lexicon import read_lexicon
 
 charts.use_theme()
 lm = load(model, revision=revision, device=device, dtype=dtype, start_state=start_state)
@@ -140,6 +141,7 @@ kinds = [pairs["pattern"].isin(coordination_tense.MAKERS[kind][1]) for kind in (
 pairs["group"] = np.select(kinds, ["coordination, " + parts.str[0], "tense, adverb " + parts.str[-1]],
                            pairs["pattern"])
 assert (pairs["sentence_good"] != pairs["sentence_bad"]).all()
+tell_repeats(pairs, ["pattern", "sentence_good", "sentence_bad"])
 counts = pairs.assign(differ_in_one_word=pairs["good"] != "").groupby("group", sort=False)["differ_in_one_word"]
 counts.agg(pairs="size", differ_in_one_word="sum")
 
@@ -167,6 +169,7 @@ np.testing.assert_allclose(np.column_stack([at_gap, again]), by_hand, atol=1e-3)
 
 # %%
 judged = pd.concat({"at the target": target, "whole sentence": whole}, names=["judged"]).reset_index("judged")
+metrics.check_scored(judged)
 reasons = judged.assign(reason=judged["reason"].replace("", "scored"))
 reasons.groupby(["judged", "reason"], sort=False).size().rename("pairs").to_frame()
 
@@ -222,10 +225,11 @@ Markdown(f"They disagree over **{(word != sentence).sum()} of {len(compared)}** 
 # %%
 one_word = pairs[pairs["good"] != ""]
 words = evaluate.by_word(lm, one_word, start_token, masked_method, store)
-distance = words["position"] - words["item"].map(one_word.set_index("item")["left"].str.split().str.len())
+before = one_word.set_index("item")["left"].str.split().str.len()
+distance = words["position"] - before[words["item"]].to_numpy()
 places = ["before the target", "at the target", "after the target"]
 place = np.sign(distance).map(dict(zip((-1, 0, 1), places, strict=True)))
-signed = words["log_probability"] * words["which"].map({"good": 1, "bad": -1})
+signed = words["log_probability"] * np.where(words["which"] == "good", 1, -1)
 sums = signed.groupby([words["item"], place]).sum().unstack()
 of_group = sums.groupby(one_word.set_index("item")["group"]).mean()
 of_group.reindex(index=one_word["group"].unique(), columns=places).round(2) + 0.0

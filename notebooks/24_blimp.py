@@ -77,9 +77,8 @@ charts.surprisal(pd.concat([sentences.words(found) for found in of_pair], ignore
 
 # %%
 # A first token without anything before it has none.
-by_hand = [np.nansum(found.log_probabilities) for found in of_pair]
-if reduction == "mean":
-    by_hand = [np.nanmean(found.log_probabilities) for found in of_pair]
+scored = [pd.Series(found.log_probabilities).dropna() for found in of_pair]
+by_hand = [tokens.sum(min_count=1) if reduction == "sum" else tokens.mean() for tokens in scored]
 Markdown(f"The {reduction} is {by_hand[0]:.2f} for the good sentence and {by_hand[1]:.2f} for the bad one: "
          f"the model prefers the **{'good' if by_hand[0] > by_hand[1] else 'bad'}** one.")
 
