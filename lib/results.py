@@ -6,6 +6,7 @@ and outside tools read these and nothing else.
 
 import csv
 import datetime
+import errno
 import hashlib
 import importlib.metadata
 import json
@@ -30,6 +31,7 @@ from lib.paths import ROOT
 
 STARTED = time.monotonic()  # notebooks import this in their first code cell; a clock that is set back changes nothing
 HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?", re.ASCII)
+TABLES = ("parquet", "csv")  # of items, beside the JSON
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pandas", "scipy", "altair")
 
 
@@ -62,7 +64,8 @@ def write(
     """Write the results beside each other under the path ``out`` (without suffix); nothing when ``out`` is empty.
 
     ``items`` gets the columns model, revision and diagnostic. All files are made before the first is put in place, the JSON
-    last: no reader sees half a file, and whoever finds the JSON finds the rest. Returns its path.
+    last: no reader sees half a file, and whoever finds the JSON finds the rest. It holds the checksums of the tables
+    (``tables``), by which a damaged one is known. Returns its path.
     """
     if not out:
         return None
@@ -76,14 +79,15 @@ def write(
         "family": provenance.get("family", ""), "choices": dict(choices), "data": dict(data), "headline": dict(headline),
         "summary": summary.to_dict(orient="records"), "sources": list(sources), "provenance": dict(provenance),
     }  # fmt: skip
-    text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
         made = Path(folder)
         items.to_parquet(made / "parquet", index=False)
         # All text in quotation marks: a carriage return in it would otherwise end its row.
         items.map(_harmless).to_csv(made / "csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
+        content["tables"] = checksums(made / suffix for suffix in TABLES)
+        text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         (made / "json").write_text(text, encoding="utf-8")
-        for suffix in ("parquet", "csv", "json"):
+        for suffix in (*TABLES, "json"):
             os.replace(made / suffix, path.with_name(f"{path.name}.{suffix}"))
     return path.with_name(f"{path.name}.json")
 
@@ -99,11 +103,39 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
+def damage(path: Path) -> str:
+    """What is wrong with the result whose JSON is ``path``, in words; "" where it and its tables are as they were written."""
+    try:
+        record = read(path)
+    except LitmusError:
+        return f"{path.name} is no whole result"
+    tables = [path.with_name(f"{path.stem}.{suffix}") for suffix in TABLES]
+    broken = [table.name for table in tables if not is_whole(table, record)]
+    return f"{' and '.join(broken)} not as written" if broken else ""
+
+
+def is_whole(table: Path, record: Mapping[str, Any]) -> bool:
+    """True where a table is there with the checksum that its result (``record``) has of it; results of before have none."""
+    known = record.get("tables")
+    wanted = known.get(table.suffix[1:]) if isinstance(known, dict) else None
+    try:
+        return table.is_file() and wanted in (None, hashlib.sha256(table.read_bytes()).hexdigest())
+    except OSError:
+        return False
+
+
 def whole_json(path: Path) -> Any:
     """What a JSON file holds. Raises OSError, ValueError (also for half of a character) or RecursionError."""
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = json.loads(text_of(path))
     json.dumps(found, ensure_ascii=False).encode()  # an escape can make what no table and no page takes
     return found
+
+
+def text_of(path: Path) -> str:
+    """The text of a file. Raises OSError also for a pipe and a device, which may never end, and ValueError for other bytes."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    return path.read_text(encoding="utf-8")
 
 
 def _uniform(column: pd.Series) -> pd.Series:

@@ -6,6 +6,7 @@ before anything runs. A published experiment file (see lib.experiments) is run b
 """
 
 import ast
+import errno
 import logging
 import math
 import os
@@ -35,6 +36,9 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 WRITTEN = (".json", ".parquet", ".csv")  # results that a notebook writes
 RESULTS = (*WRITTEN, ".html", ".FAILED.html")  # what may lie beside an executed notebook
 TIMEOUT = 3600  # seconds a cell may take
+LEAST = {"limit": 0, "verb_limit": 0, "seed": 0, "draws": 1}
+"""The least value of parameters that count something, in whatever notebook they stand."""
+
 TOO_MUCH = (
     ValueError,
     MemoryError,
@@ -110,7 +114,8 @@ def check_parameters(known: dict[str, Any], given: dict[str, Any]) -> dict[str, 
     """``given`` with each value of the type of its default in ``known``.
 
     Text for a parameter that is not text (as a command line gives it) is read as a Python literal. A whole number will
-    do for a float, but no number for True or False. Raises LitmusError for an unknown name or another type.
+    do for a float, but no number for True or False. Raises LitmusError for an unknown name, another type, and a count
+    below its ``LEAST``.
     """
     for name in given:
         if name not in known:
@@ -133,6 +138,8 @@ def _typed(name: str, value: Any, default: Any) -> Any:
         value = float(value) if abs(value) < sys.float_info.max else math.inf
     if type(value) is not type(default) or (isinstance(value, float) and not math.isfinite(value)):
         raise LitmusError(f"parameter {name} {_wants(default)}, and {shown(repr(value))} is not.")
+    if type(value) is int and value < LEAST.get(name, value):
+        raise LitmusError(f"parameter {name} is {LEAST[name]} or more, and {shown(repr(value))} is not.")
     if isinstance(value, list):  # of texts, where the default has no entry that says otherwise
         entry = default[0] if default else ""
         check = _text if isinstance(entry, str) else partial(_typed, default=entry)
@@ -191,19 +198,44 @@ def revised(given: dict[str, Any], known: Mapping[str, Mapping[str, str]] | None
     return ({} if revision == listing.MAIN else {"revision": revision}) | given | {"model": model}, named
 
 
-def check_place(out: Path) -> None:
-    """Make the folder of ``out`` and try whether results can be written there. Raises LitmusError when they cannot."""
+def check_place(out: Path, make: bool = True) -> None:
+    """Make the folder of ``out`` and try whether results can be written there. Raises LitmusError when they cannot.
+
+    Without ``make`` nothing is made, and only the rights are looked at.
+    """
     probe = out.parent / f".{out.name}{max(RESULTS, key=len)}.{os.getpid()}"  # as long as any name there will be
     _text("out", str(out))
     try:
+        _check_kinds(out)
+        if not make:
+            return _check_rights(probe)
         out.parent.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
     except OSError as error:
         raise LitmusError(
-            f"results cannot be written to {shown(str(out))} ({error.strerror}); "
+            f"results cannot be written to {shown(short(out))} ({error.strerror}); "
             "name another place by --out or --reports."
         ) from error
+
+
+def _check_kinds(out: Path) -> None:
+    """Raise OSError where something lies in the way that is no file of results: a device, a pipe, a folder."""
+    if os.path.exists(out) and not (out.is_file() or out.is_dir()):
+        raise OSError(errno.EINVAL, "it is a device or a pipe")
+    for suffix in (".ipynb", *RESULTS):
+        if os.path.isdir(in_the_way := out.parent / f"{out.name}{suffix}"):
+            raise OSError(errno.EISDIR, f"{in_the_way.name} is a folder; move it away")
+
+
+def _check_rights(file: Path) -> None:
+    """Raise OSError where ``file``, in folders that may have to be made, could not be written."""
+    folder = next(parent for parent in file.absolute().parents if os.path.exists(parent))
+    for part in file.absolute().relative_to(folder).parts:
+        with suppress(FileNotFoundError):
+            (folder / part).lstat()  # raises for a name that is too long, and below a file
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def execute(notebook: str | Path, parameters: dict[str, Any], out: Path, timeout: int = TIMEOUT, mark: str = "") -> int:
@@ -250,12 +282,14 @@ def _run_in_scratch(
     """Run a notebook and put what was executed in its place; returns what went wrong ("": nothing) and the cell."""
     import jupytext
 
+    from lib.results import damage
+
     # Short and private: the names of a kernel's sockets may have about 100 characters.
     with tempfile.TemporaryDirectory(prefix="litmus-", dir="/tmp" if os.path.isdir("/tmp") else None) as scratch:
         executed = Path(scratch) / "executed.ipynb"
         with _environment(environment):
             problem = _papermill(jupytext.read(path, fmt="py:percent"), executed, parameters, timeout)
-        if mark and not problem and not all((out.parent / f"{out.name}{suffix}").exists() for suffix in WRITTEN):
+        if mark and not problem and damage(out.parent / f"{out.name}.json"):
             problem = (
                 f"it ended without having written its results ({', '.join(WRITTEN)}), which lib.results.write does"
             )

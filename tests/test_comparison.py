@@ -1,6 +1,8 @@
 """The index: made from whatever results there are, read in a real browser with the network off."""
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +101,57 @@ def test_done_failed_and_damaged_are_told_and_none_hides_another(tmp_path):
     assert found.loc[BUNDLED[1], "reason"] == "None of the pairs <b>can</b> be scored."
     assert "lacks 'data'" in found.loc["three", "reason"] and "no whole result" in found.loc["two", "reason"]
     assert list(collected.summaries(found.reset_index(), "20_agreement")["model"].unique()) == [BUNDLED[0]]
+
+
+def test_files_of_others_and_links_to_elsewhere_are_no_results(tmp_path):
+    reports, elsewhere = tmp_path / "reports", tmp_path / "elsewhere"
+    put(reports, "one")
+    put(elsewhere, "two")
+    for name, text in (
+        ("package.json", "{}"),
+        ("notes.ipynb", '{"metadata": {}}'),
+        ("half.json", '{"na'),
+        ("x.csv", ""),
+    ):
+        (reports / "one" / name).write_text(text, encoding="utf-8")
+    os.mkfifo(reports / "one" / "pipe.json")
+    (reports / "linked").symlink_to(elsewhere / "two")
+    (reports / "beside").mkdir()
+    (reports / "beside" / "24_blimp.json").symlink_to(elsewhere / "two" / "20_agreement.json")
+    assert collected.collect(reports)["label"].tolist() == ["one"]
+    put(reports, "one", "my_own")  # a notebook of one's own tells by itself what it is
+    (reports / "one" / "another.json").write_text('{"na', encoding="utf-8")
+    executed = {"metadata": {"papermill": {"parameters": {"model": "one"}}}}
+    (reports / "one" / "another.ipynb").write_text(json.dumps(executed), encoding="utf-8")
+    found = collected.collect(reports).set_index("notebook")
+    assert found["state"].to_dict() == {"20_agreement": "done", "my_own": "done", "another": "damaged"}
+
+
+def test_what_is_damaged_is_named_with_the_command_that_makes_it_again(tmp_path):
+    """A pipe is damaged too, and not waited for."""
+    command = "make reports MODELS={} NOTEBOOKS=20_agreement"
+    for model, revision in (("org/one", "main"), ("two", "step1"), ("my model", "main")):
+        result = put(tmp_path, model, revision=revision)
+        parameters = {"model": model} if revision == "main" else {"model": model, "revision": revision}
+        executed = {"metadata": {"papermill": {"parameters": parameters}}}
+        result.with_suffix(".ipynb").write_text(json.dumps(executed), encoding="utf-8")
+    found = compare(tmp_path)
+    assert not found.untold and len(found.pairs) == 3
+    put(tmp_path, "zero").unlink()
+    os.mkfifo(tmp_path / "zero" / "20_agreement.json")
+    (tmp_path / "org--one" / "20_agreement.json").write_text("{", encoding="utf-8")
+    table = tmp_path / "two--step1" / "20_agreement.parquet"
+    table.write_bytes((tmp_path / "zero" / "20_agreement.parquet").read_bytes())  # whole, and of another result
+    reasons = collected.collect(tmp_path).set_index("label")["reason"]
+    again = f"20_agreement.json is no whole result; make it again: {command.format('org/one')}"
+    assert reasons["org--one"] == again and reasons["zero"] == "20_agreement.json is no whole result; run it again"
+    (untold,) = compare(tmp_path).untold
+    assert untold == (
+        "20_agreement: of `two@step1` the table of items 20_agreement.parquet is missing or not as it was written; "
+        f"make it again: {command.format('two@step1')}."
+    )
+    spaced = collected.again(tmp_path / results.safe_name("my model") / "20_agreement.json")
+    assert shlex.split(shlex.split(spaced.partition("MODELS=")[2])[0]) == ["my model"]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +330,7 @@ def test_a_table_of_items_that_is_missing_broken_or_without_judgement_is_told(tm
     assert found.pairs.empty and list(found.items.columns)[-1] == "a"
     assert [sentence.split("`")[1] for sentence in found.untold] == ["b", "c", "d", "e"]
     assert (
-        "cannot be read" in found.untold[1]
+        "the table of items 20_agreement.parquet is missing or not as it was written; run it again" in found.untold[1]
         and "do not say which" in found.untold[2]
         and "tell them apart" in found.untold[3]
     )

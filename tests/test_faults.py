@@ -343,8 +343,7 @@ def test_a_read_only_folder_is_told_before_anything_runs(here, read_only):
     no_rights = with_limits(rights=False)
     words = ["run", "n.py", "--out", read_only / "new" / "n"]
     assert one_sentence(call(*words, cwd=here, before=no_rights), 2) == (
-        f"results cannot be written to {run.shown(str(words[-1]))} (Permission denied); "
-        "name another place by --out or --reports."
+        "results cannot be written to read only/new/n (Permission denied); name another place by --out or --reports."
     )
     words = ["evaluate", "--data", written(here), "--model", "no/model", "--out", read_only / "rows.tsv"]
     assert one_sentence(call(*words, cwd=here, before=no_rights), 2) == (
@@ -368,6 +367,25 @@ def test_a_grid_is_told_of_a_read_only_folder_before_anything_runs(tmp_path, rea
     told = one_sentence(call(*words, cwd=root, before=with_limits(rights=False)), 2)
     root.chmod(0o755)
     assert told.endswith(".snakemake cannot be used here (Permission denied).")
+
+
+def test_a_model_whose_folder_is_read_only_is_told_and_the_others_go_on(tmp_path, read_only):
+    root = make_root(tmp_path / "root")
+    (root / "reports").mkdir()
+    other = root / "reports" / "other"
+    other.symlink_to(read_only)
+    words = ["grid", "--root", root, "--notebooks", "10_tiny", "--models", "good other"]
+    refusal = f"error: results cannot be written to {run.shown(str(read_only / '10_tiny'))} (Permission denied); name "
+    no_rights = with_limits(rights=False)
+    dry = call(*words, "--dry-run", cwd=root, before=no_rights)
+    assert dry.returncode == 0 and dry.stderr.startswith(refusal) and "to run: 1 of 1" in dry.stdout
+    done = call(*words, cwd=root, before=no_rights)
+    assert done.returncode == 1 and done.stderr.count(refusal) == 1 and "Traceback" not in done.stderr
+    assert "\ndone     good  10_tiny\nnot run  other  10_tiny\n" in done.stdout
+    assert ran(root) == ["10_tiny good 0"] and (root / "reports" / "good" / "10_tiny.html").exists()
+    assert not files(other)
+    read_only.chmod(0o755)
+    assert call(*words, cwd=root, before=no_rights).returncode == 0 and ran(root) == ["10_tiny other 0"]
 
 
 def test_a_folder_that_becomes_read_only_meanwhile_is_told_and_the_next_call_repairs(here, read_only):
@@ -548,7 +566,8 @@ while model == "endless":
 
 # %%
 for suffix in (".parquet", ".csv", ".json"):
-    Path(out + suffix).write_text('{"pad": "%s"}' % ("0" * 9000))
+    Path(out + suffix).write_text(
+        '{"notebook": "10_tiny", "model": "", "headline": {}, "summary": [], "pad": "%s"}' % ("0" * 9000))
 """
 LISTED = "name,source,family,revision,grid,parameters_millions,disk_megabytes,memory_megabytes,licence,note\n"
 

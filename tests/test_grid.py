@@ -13,9 +13,10 @@ import pytest
 import tiny
 import typer
 from click.testing import Result
+from test_results import write
 from typer.testing import CliRunner
 
-from lib import published
+from lib import published, run
 from lib.errors import LitmusError
 from lib.grid.__main__ import main
 from lib.grid.jobs import UNKNOWN_MEMORY, UNKNOWN_MINUTES, jobs, needs
@@ -62,7 +63,8 @@ assert model != "bad/model", f"there is no model {model}"
 # %%
 for suffix in (".parquet", ".csv"):
     Path(out + suffix).write_text("a result")
-Path(out + ".json").write_text(json.dumps({"model": model, "limit": limit}))
+result = {"notebook": Path(out).stem, "model": model, "headline": {}, "summary": [], "limit": limit}
+Path(out + ".json").write_text(json.dumps(result))
 """
 
 INDEX = """\
@@ -167,9 +169,12 @@ def test_the_mark_follows_published_data(root, tmp_path, monkeypatch):
         ({"settings": ["lmit=3"]}, "no notebook of the grid has the parameter lmit \\(did you mean limit\\?\\)"),
         ({"settings": ["seed=many"]}, "parameter seed is a whole number, and many is not"),
         ({"settings": ["seed"]}, "key=value"),
-        ({"models": ["org/a", "org--a"]}, "would share the folder reports/org--a"),
-        ({"limit": -3}, "and -3 is below 0"),
-        ({"settings": ["limit=-3"]}, "and -3 is below 0"),
+        ({"limit": -3}, "parameter limit is 0 or more, and -3 is not"),
+        ({"settings": ["limit=-3"]}, "parameter limit is 0 or more, and -3 is not"),
+        ({"settings": ["seed=-1"]}, "parameter seed is 0 or more, and -1 is not"),
+        ({"models": ["org/a", "a,b"]}, "there is no model a,b: nothing lies there, and it is no hub id; names are sep"),
+        ({"models": ["./mine"]}, "there is no model ./mine: nothing lies there"),
+        ({"models": ["/no/such/folder@step1"]}, "there is no model /no/such/folder@step1: nothing lies there"),
         ({"settings": ["limit=5"], "limit": 5}, "limit is given twice"),
         ({"settings": ["seed=" + "9x" * 500]}, "is a whole number, and (9x){38}9... is not"),
         ({"notebooks": ["n" * 500]}, "there is no notebook n{77}... in"),
@@ -178,6 +183,12 @@ def test_the_mark_follows_published_data(root, tmp_path, monkeypatch):
 def test_a_wrong_choice_is_refused(root, choice, said):
     with pytest.raises(LitmusError, match=said):
         jobs(root, **choice)
+
+
+def test_two_models_of_one_folder_are_refused(root):
+    (root / "data" / "models.csv").write_text(MODELS.replace("other,", "bad--model,"))
+    with pytest.raises(LitmusError, match="bad/model and bad--model would share the folder reports/bad--model"):
+        jobs(root, models=["bad/model", "bad--model"])
 
 
 def test_an_empty_grid_is_refused(root):
@@ -521,6 +532,53 @@ def call_here(root, *words) -> Result:
     return CliRunner().invoke(app, ["--root", str(root), "--notebooks", "10_tiny", *words])
 
 
+def damaged(path: Path, how: str) -> None:
+    """Something else in the place of a file of results."""
+    path.unlink()
+    if how == "pipe":
+        os.mkfifo(path)
+    elif how == "device":
+        path.symlink_to("/dev/zero")
+    elif how != "missing":
+        path.write_bytes(
+            {"cut": b'{"notebook": "10_t', "empty": b"", "bytes": b"\xff" * 99, "of others": b'{"name": 1}'}[how]
+        )
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "bytes", "of others", "pipe", "device", "missing"])
+@pytest.mark.parametrize("suffix", run.WRITTEN)
+def test_a_damaged_result_is_not_kept_and_a_whole_one_is(root, suffix, how):
+    (job,) = jobs(root, models=["good"], notebooks=["10_tiny"])
+    result = write(root / job.out)
+    metadata = {"metadata": {"litmus": {"mark": job.mark}}}
+    result.with_suffix(".ipynb").write_text(json.dumps(metadata))
+    result.with_suffix(".html").touch()
+    assert kept(root, job) and state(root, job, stamps(root, [job])) == "done"
+    damaged(result.with_suffix(suffix), how)
+    assert not kept(root, job) and state(root, job, stamps(root, [job])) == "not run"
+    dry = call_here(root, "--models", "good", "--dry-run")
+    assert dry.stdout.startswith("to run   good  10_tiny") and "to run: 1 of 1" in dry.stdout
+    assert result.with_suffix(".html").exists()
+    damaged(result.with_suffix(".ipynb"), "pipe" if how == "pipe" else "empty")
+    assert not kept(root, job)
+
+
+def test_results_of_every_damage_are_made_again(root):
+    """Of three models at once; and what a second call finds is whole."""
+    (root / "data" / "models.csv").write_text(MODELS.replace("bad/model", "third"))
+    models = ["good", "other", "third"]
+    words = ["--models", "good other third"]
+    assert call(root, *words).returncode == 0
+    outs = [root / job.out for job in jobs(root, models=models, notebooks=["10_tiny"])]
+    for out, suffix, how in zip(outs, (".json", ".json", ".csv"), ("cut", "pipe", "missing"), strict=True):
+        damaged(out.with_name(f"10_tiny{suffix}"), how)
+    os.mkfifo(root / "reports" / "good" / "20_other.json")  # of nobody: no harm
+    ran(root)
+    said = call(root, *words)
+    assert said.returncode == 0 and len(ran(root)) == 3, said.stderr
+    assert call(root, *words).stdout.startswith("nothing to do: 3 results are fresh\n") and not ran(root)
+
+
 # ---- models as they lie on disk
 
 
@@ -547,6 +605,39 @@ def test_a_broken_model_beside_good_ones_and_the_states_of_one_that_trains(tmp_p
     assert len(list((root / "reports").glob("*/*.FAILED.html"))) == 1
 
 
+def test_a_dry_run_promises_nothing_that_is_refused_at_once(root, monkeypatch):
+    """In the sentence of the real run, with nothing made and nothing run."""
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("PATH", "/nowhere")
+    (root / "reports" / "good" / "10_tiny.json").mkdir(parents=True)
+    for words, said in (
+        (["--models", "good,other"], "there is no model good,other: nothing lies there, and it is no hub id"),
+        (["--models", "/no/model"], "there is no model /no/model: nothing lies there"),
+        (
+            ["--models", "./my model"],
+            "there is no model ./my: nothing lies there, and it is no hub id; names are separated",
+        ),
+        (["--set", "limit=-1"], "parameter limit is 0 or more, and -1 is not"),
+        (["--profile", "moon"], "there is no profile moon: name default, slurm"),
+        (["--profile", "n" * 500], "there is no profile " + "n" * 77 + "...: name default"),
+        (["--profile", "slurm"], "there is no sbatch on this machine"),
+        (["--reports", "/dev/null"], "results cannot be written to /dev/null/good/10_tiny (Not a directory)"),
+        (["--reports", "x" * 300], "(File name too long); name another place by --out or --reports"),
+        (["--models", "good"], "(10_tiny.json is a folder; move it away)"),
+    ):
+        dry, real = call_here(root, *words, "--dry-run"), call_here(root, *words)
+        assert said in dry.stderr and (dry.exit_code, dry.stderr) == (real.exit_code, real.stderr)
+        assert dry.exit_code == 2 and dry.stderr.count("\n") == 1 and not dry.stdout
+    assert [path.name for path in (root / "reports").rglob("*")] == ["good", "10_tiny.json"] and not ran(root)
+
+
+def test_a_path_with_a_space_stands_in_quotation_marks(root, monkeypatch):
+    monkeypatch.chdir(root)
+    (root / "my model").mkdir()
+    dry = call_here(root, "--models", "'my model' good", "--dry-run")
+    assert [line[9:].split("  ")[0] for line in dry.stdout.splitlines()[:2]] == [str(root / "my model"), "good"]
+
+
 def test_wrong_usage_and_a_second_grid_are_told(root, monkeypatch):
     assert call_here(root, "--set", "lmit=3").exit_code == 2
     assert "there is no profile moon" in call_here(root, "--profile", "moon").stderr
@@ -563,10 +654,10 @@ def test_wrong_usage_and_a_second_grid_are_told(root, monkeypatch):
     "words, said",
     [
         (["--models", "'unbalanced"], "--models 'unbalanced cannot be read (no closing quotation)"),
-        (["--limit", "-3", "--dry-run"], "the limit is a number of pairs (0 = all), and -3 is below 0"),
+        (["--limit", "-3", "--dry-run"], "parameter limit is 0 or more, and -3 is not"),
         (["--reports", "/dev/null/x"], "results cannot be written to /dev/null/x/good/10_tiny (Not a directory)"),
-        (["--reports", "x" * 300], "cannot be used here (File name too long)"),
-        (["--models", "x" * 300], "(File name too long); name another place by --out or --reports"),
+        (["--reports", "x" * 300], "(File name too long); name another place by --out or --reports"),
+        (["--models", "x" * 300], "there is no model " + "x" * 77 + "...: nothing lies there, and it is no hub id"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_sentence(root, monkeypatch, words, said):
@@ -598,7 +689,7 @@ def test_a_near_miss_of_a_name_is_pointed_out_and_taken_for_a_model_of_the_hub(r
 def test_values_reach_the_notebook_as_they_were_given(root):
     source = root / "notebooks" / "10_tiny.py"
     source.write_text(source.read_text().replace("limit = 0", 'limit = 0\nitems = []\nhow = ""'))
-    source.write_text(source.read_text().replace('"limit": limit', '"items": items, "how": how'))
+    source.write_text(source.read_text().replace('"limit": limit}', '"items": items, "how": how}'))
     settings = ["--set", 'items=["a b.jsonl", "it\'s; {c}"]', "--set", "how=two  words, $HOME 'and' {more}"]
     said = call(root, "--models", "good", *settings)
     assert said.returncode == 0, said.stderr

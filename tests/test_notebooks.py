@@ -92,7 +92,8 @@ def test_runs_as_a_plain_script_with_the_recurrent_model(name, tmp_path):
     as_a_script(name, tmp_path, model="wiki-lstm")
     result, items = written(tmp_path)
     says_all(name, "wiki-lstm", "recurrent", result, items)
-    row = SimpleNamespace(items=tmp_path / "result.parquet", notebook=name, metric=result["headline"]["metric"])
+    metric = result["headline"]["metric"]
+    row = SimpleNamespace(items=tmp_path / "result.parquet", notebook=name, metric=metric, record=result)
     assert len(judged(row)), "the index cannot compare models on these items"
 
 

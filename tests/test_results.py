@@ -165,6 +165,26 @@ def test_what_is_no_result_is_refused_by_name(content, tmp_path):
     assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
+def test_the_damage_of_a_result_is_told_and_results_of_before_had_no_checksums(tmp_path):
+    path = write(tmp_path / "x")
+    table, spreadsheet = path.with_suffix(".parquet"), path.with_suffix(".csv")
+    assert results.damage(path) == ""
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-1])
+    assert results.damage(path) == "x.parquet not as written"
+    spreadsheet.unlink()
+    assert results.damage(path) == "x.parquet and x.csv not as written"
+    spreadsheet.touch()
+    record = results.read(path)
+    path.write_text(json.dumps({name: part for name, part in record.items() if name != "tables"}), encoding="utf-8")
+    assert results.damage(path) == ""
+    spreadsheet.unlink()
+    spreadsheet.mkdir()
+    assert results.damage(path) == "x.csv not as written"
+    path.write_text("{", encoding="utf-8")
+    assert results.damage(path) == "x.json is no whole result"
+
+
 # ---- spreadsheets
 
 

@@ -128,7 +128,6 @@ def test_case_73_a_parameters_cell_that_is_not_plain_is_refused(tmp_path, cell, 
     "name, text, value",
     [
         ("limit", "5", 5),
-        ("limit", "-1", -1),
         ("share", "5", 5.0),
         ("share", "1e-3", 0.001),
         ("full_stop", "False", False),
@@ -174,6 +173,8 @@ def test_values_that_will_do(tiny, name, text, value):
         ("model", 5, "model is text, and 5 is not"),
         ("limit", "9x" * 500, "limit is a whole number, and (9x){38}9\\.\\.\\. is not"),
         ("limit", [1] * 500, "limit is a whole number, and \\[[1, ]{76}\\.\\.\\. is not"),
+        ("limit", "-1", "limit is 0 or more, and -1 is not"),
+        ("limit", -(10**200), "limit is 0 or more, and -10{75}\\.\\.\\. is not"),
         ("x" * 500, "5", "there is no parameter x{77}\\.\\.\\.; the notebook has"),
     ],
 )
@@ -189,6 +190,27 @@ def errors_in(path) -> list[str]:
     """What the error outputs of an executed notebook say."""
     cells = nbformat.read(path, as_version=4).cells
     return [output.evalue for cell in cells for output in cell.get("outputs", []) if output.output_type == "error"]
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+def test_what_lies_in_the_way_of_results_is_told_before_anything_runs(tiny, tmp_path, kind):
+    out = tmp_path / "page"
+    if kind == "device":
+        out = run.Path("/dev/full")
+    elif kind == "pipe":
+        os.mkfifo(out)
+    else:
+        (tmp_path / "page.csv").mkdir()
+    before = sorted(out.parent.iterdir())
+    said = "page.csv is a folder; move it away" if kind == "folder" else "it is a device or a pipe"
+    for make in (True, False):
+        with pytest.raises(
+            LitmusError, match=rf"results cannot be written to .* \({said}\); name another place by --out"
+        ):
+            run.check_place(out, make)
+    with pytest.raises(LitmusError, match=said):
+        execute(tiny, {}, out)
+    assert sorted(out.parent.iterdir()) == before
 
 
 def test_a_run_leaves_its_results_and_nothing_of_an_earlier_one(tiny, tmp_path):

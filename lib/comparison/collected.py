@@ -1,7 +1,8 @@
 """Every result there is under ``reports``: one row each, done, failed or damaged, and the models in their order."""
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,19 @@ LONG = 40  # characters of a model's name that a heading of a table holds
 def collect(reports: Path) -> pd.DataFrame:
     """One row a result under ``reports``.
 
+    A result is what tells so itself, or what lies where one belongs: a file named as a notebook, or with a notebook beside
+    it that papermill executed. Other files, and links out of ``reports``, are none.
+
     Columns: ``label`` (how the model is called on the page: its name, with its revision where that is not ``main``),
     ``model``, ``revision``, ``notebook``, ``title``, ``state`` (``done``, ``failed``, or ``damaged``: there, and not to be
     read), ``reason`` (why, in words), ``page`` (relative to ``reports``); of the headline ``metric``, ``value``, ``low``,
     ``high``, ``n``, ``coverage``; ``data``, ``sample``, ``family``, ``seconds``, ``date``; ``items`` (path of the table of
     items) and ``record`` (all that the JSON holds).
     """
-    rows = [_done(path, reports) for path in sorted(reports.glob("*/*.json"))]
-    executed = [path for path in sorted(reports.glob("*/*.ipynb")) if not path.with_suffix(".json").exists()]
-    rows += [_failed(path, reports) for path in executed]
+    known = {path.stem for path in NOTEBOOKS.glob("*.py")}
+    rows = [_done(path, reports) for path in _within(reports, "*/*.json") if _is_ours(path, known)]
+    executed = [path for path in _within(reports, "*/*.ipynb") if not path.with_suffix(".json").exists()]
+    rows += [_failed(path, reports) for path in executed if _is_ours(path, known)]
     found = pd.DataFrame(rows, columns=COLUMNS)
     found[NUMBERS] = found[NUMBERS].apply(pd.to_numeric, errors="coerce")
     twice = found.duplicated(
@@ -40,6 +45,39 @@ def collect(reports: Path) -> pd.DataFrame:
     )  # two folders with one model: neither may hide the other
     found.loc[twice, "label"] = [Path(page).parts[0] for page in found.loc[twice, "page"]]
     return found
+
+
+def _within(reports: Path, pattern: str) -> list[Path]:
+    """Files of ``reports``, but for those that a link brings in from elsewhere."""
+    home = reports.resolve()
+    return [path for path in sorted(reports.glob(pattern)) if path.resolve().is_relative_to(home)]
+
+
+def _is_ours(path: Path, known: Set[str]) -> bool:
+    """True for a result, whole or damaged, of a notebook whose name is ``known`` or that papermill executed."""
+    if path.stem.split("--")[0] in known or _parameters(path):
+        return True
+    with suppress(LitmusError):
+        return path.suffix == ".json" and bool(read(path))
+    return False
+
+
+def _parameters(path: Path) -> dict[str, Any]:
+    """With which parameters the notebook of a result was executed; none where that cannot be read."""
+    try:
+        return dict(whole_json(path.with_suffix(".ipynb"))["metadata"]["papermill"]["parameters"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
+
+
+def again(path: Path) -> str:
+    """How to make the result at ``path`` again, in words: with the command, where notebook and model are known."""
+    asked = _parameters(path)
+    model, revision = asked.get("model"), asked.get("revision", listing.MAIN)
+    if not (isinstance(model, str) and 0 < len(model) < 200) or path.stem not in per_model_notebooks():
+        return "run it again"
+    name = model if revision == listing.MAIN else f"{model}@{revision}"
+    return f"make it again: make reports MODELS={shlex.quote(shlex.quote(name))} NOTEBOOKS={path.stem}"
 
 
 def _done(path: Path, reports: Path) -> dict[str, Any]:
@@ -59,11 +97,11 @@ def _done(path: Path, reports: Path) -> dict[str, Any]:
             "items": path.with_suffix(".parquet"), "record": record,
         }  # fmt: skip
     except LitmusError:
-        reason = "the file is no whole result"
+        reason = f"{path.name} is no whole result"
     except (KeyError, TypeError, AttributeError) as error:
-        reason = f"the file lacks {error}" if isinstance(error, KeyError) else "the file has another form"
+        reason = f"{path.name} {f'lacks {error}' if isinstance(error, KeyError) else 'has another form'}"
     name = path.parent.name
-    return row | {"label": name, "model": name, "state": "damaged", "reason": f"{reason}; run it again"}
+    return row | {"label": name, "model": name, "state": "damaged", "reason": f"{reason}; {again(path)}"}
 
 
 def _parts(record: dict[str, Any]) -> tuple[dict, dict, dict]:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from lib.comparison.collected import again
+from lib.results import is_whole
 from lib.stats import beyond_chance, compare_models, compare_scores, holm
 
 KEY = ["judgement", "condition", "item"]
@@ -88,10 +90,14 @@ def judged(row: Any) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
+        if not is_whole(row.items, row.record):
+            raise OSError
         known = set(pq.read_schema(row.items).names)
         table = pq.read_table(row.items, columns=[name for name in READ if name in known]).to_pandas()
-    except (OSError, pa.ArrowInvalid):
-        raise ValueError("the table of items is missing or cannot be read") from None
+    except (OSError, pa.ArrowException):
+        raise ValueError(
+            f"the table of items {row.items.name} is missing or not as it was written; {again(row.items)}"
+        ) from None
     if row.notebook in ONE_OF_SEVERAL and "condition" in known:
         table = table[table["condition"] == ONE_OF_SEVERAL[row.notebook]]
     if "correct" in known:

@@ -15,7 +15,7 @@ from lib.errors import LitmusError
 from lib.grid.cluster import last_log, reasons
 from lib.grid.jobs import jobs, listed
 from lib.grid.plan import plan, summary
-from lib.grid.running import INDEX, build_index, locked, render_failed, run_grid
+from lib.grid.running import INDEX, build_index, locked, profile_folder, render_failed, run_grid, unwritable
 from lib.grid.state import stamps, state
 from lib.paths import ROOT
 from lib.run import TIMEOUT
@@ -40,7 +40,12 @@ def _words(text: str, option: str) -> list[str]:
 
 
 def main(
-    models: Annotated[str, typer.Option(help='names separated by spaces; "" = grid = yes in data/models.csv')] = "",
+    models: Annotated[
+        str,
+        typer.Option(
+            help='names separated by spaces, a path with a space in quotation marks; "" = grid = yes in data/models.csv'
+        ),
+    ] = "",
     notebooks: Annotated[str, typer.Option(help='names separated by spaces; "" = all')] = "",
     limit: Annotated[
         int | None,
@@ -78,7 +83,10 @@ def main(
             if name not in known and not {"/", "@"} & set(name) and (hint := did_you_mean(name, known)):
                 sys.stderr.write(f"note: {name} is not in data/models.csv{hint}; it is taken for a model of the hub.\n")
         if dry_run:
-            print(plan(root, grid, reports, jobs_ if profile == "default" else 1))
+            profile_folder(profile)
+            left_out = unwritable(root, grid, make=False)
+            waiting = [job for job in grid if job.out not in left_out]
+            print(plan(root, waiting, reports, jobs_ if profile == "default" else 1))
             raise typer.Exit(0)
         with locked(root) as lock:
             old, old_pages = stamps(root, grid), stamps(root, grid, ".html")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lib import listing, run
+from lib import hub, listing, run
 from lib.errors import LitmusError
 from lib.grid.marks import code_behind, common_data, digest, folder_state, named_files, published_files
 from lib.paths import DATA, ROOT
@@ -46,21 +46,21 @@ def jobs(
     ``model@revision`` one state of it, with results of its own. ``limit`` (None:
     as each notebook says) and ``settings`` (``key=value``; paths count from ``root``) go to the notebooks that have
     these parameters.
-    Raises LitmusError for a notebook that does not exist, a setting that no notebook has, two models whose results
-    would share a folder, and an empty grid.
+    Raises LitmusError for a notebook that does not exist, a model that there cannot be, a setting that no notebook has,
+    two models whose results would share a folder, and an empty grid.
     """
     known_models = listed(root)
     names = list(dict.fromkeys(models)) or [
         name for name, row in listing.read(root / "data" / "models.csv").items() if row["grid"] == "yes"
     ]
+    for word in models:
+        _check_model(root, word, known_models)
     chosen = _notebooks(root, notebooks)
     if not names or not chosen:
         raise LitmusError(
             f"there is nothing to run: {len(names)} models (grid = yes), {len(chosen)} notebooks in {root}."
         )
     given = run.settings_of([*settings, *([] if limit is None else [f"limit={limit}"])])
-    if given.get("limit", "").startswith("-"):
-        raise LitmusError(f"the limit is a number of pairs (0 = all), and {shown(given['limit'])} is below 0.")
     known = {path: run.parameters_of(path) for path in chosen}
     for name in given:
         if not any(name in parameters for parameters in known.values()):
@@ -134,6 +134,18 @@ def listed(root: Path) -> dict[str, dict[str, str]]:
     """Models known by name, before any folder of that name: the bundled ones, and those that ``root`` lists."""
     bundled = {name: row for name, row in listing.read().items() if row["source"] == "bundled"}
     return bundled | listing.read(root / "data" / "models.csv")
+
+
+def _check_model(root: Path, word: str, known: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise LitmusError for a name that no list has, where nothing lies, and that no hub can have."""
+    model, _ = listing.with_revision(word, known)
+    if model in known or os.path.exists(root / os.path.expanduser(model)):
+        return
+    if model.startswith((".", "/", "~")) or not hub.is_id(model):
+        raise LitmusError(
+            f"there is no model {shown(word)}: nothing lies there, and it is no hub id; names are separated by spaces, "
+            "and a path with a space in it stands in quotation marks."
+        )
 
 
 def _notebooks(root: Path, wanted: Sequence[str]) -> list[Path]:

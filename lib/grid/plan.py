@@ -1,6 +1,5 @@
 """What a call of the grid would do, and did, in lines for the person who called."""
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 from lib.grid.jobs import Job, listed
 from lib.grid.state import kept, stamps, state
+from lib.results import safe_name, whole_json
 
 START_SECONDS, SECONDS_A_MILLION = 20, 0.7
 """Of a notebook, and of a million parameters in it: 135 million on two cores, mean of twelve notebooks."""
@@ -26,7 +26,7 @@ def recorded_seconds(reports: Path) -> dict[tuple[str, str], float]:
     found = {}
     for path in sorted(reports.glob("*/*.json")):
         try:
-            seconds = json.loads(path.read_text(encoding="utf-8"))["provenance"]["seconds"]
+            seconds = whole_json(path)["provenance"]["seconds"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
         if isinstance(seconds, int | float) and 0 <= seconds < 1e9:
@@ -55,8 +55,6 @@ def estimate(job: Job, seconds: Mapping[tuple[str, str], float], millions: Mappi
 
 def plan(root: Path, grid: list[Job], reports: Path, together: int) -> str:
     """What a call would run, what is fresh, and about how long it would take, in lines."""
-    from lib.results import safe_name
-
     sizes = {
         safe_name(name): float(row["parameters_millions"])
         for name, row in listed(root).items()

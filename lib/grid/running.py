@@ -19,6 +19,7 @@ from lib.grid.jobs import Job, within
 from lib.grid.marks import digest
 from lib.grid.state import beside, kept, stamps, state
 from lib.paths import ROOT
+from lib.say import shown
 
 INDEX = "90_compare_models"
 
@@ -43,25 +44,17 @@ def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: M
 
     ``choice``: the arguments of ``jobs`` that gave the grid, and the ``timeout`` of a cell in seconds where it is not
     that of ``lib.run``; they go through a file, because snakemake reads words of its command line in a way of its own.
-    ``lock`` stays open in snakemake. Raises LitmusError for a profile that does not exist, a place that cannot be
-    written, and when snakemake ends before any job.
+    ``lock`` stays open in snakemake. A job whose results cannot be written (``unwritable``) is left out, and makes the
+    exit code 1. Raises LitmusError for a profile that does not exist, where nothing can be written, and when snakemake
+    ends before any job.
     """
-    stale = [str(job.out) + ".json" for job in grid if beside(root, job, ".json").exists() and not kept(root, job)]
-    folder = Path(profile) if Path(profile).is_dir() else ROOT / "reports" / "profiles" / profile
-    if not folder.is_dir():
-        raise LitmusError(f"there is no profile {profile}: name default, slurm, or a folder with a config.yaml.")
-    if profile == "slurm" and not shutil.which("sbatch"):
-        raise LitmusError("the profile slurm needs a SLURM cluster, and there is no sbatch on this machine.")
-    if " " in sys.executable and cluster.is_of_a_cluster(
-        folder
-    ):  # the executor puts the path into a line of shell as it is
-        raise LitmusError(
-            "jobs of a cluster cannot start a Python whose path has a space; make the environment in another folder."
-        )
-    for job in grid:
-        run.check_place(root / job.out)
+    folder = profile_folder(profile)
+    left_out = unwritable(root, grid)
+    grid = [job for job in grid if job.out not in left_out]
+    clear(root, grid)
+    stale = [f"{job.out}.json" for job in grid if not kept(root, job)]  # even one that is missing, beside its page
     chosen = root / ".snakemake" / "grid.json"
-    chosen.write_text(json.dumps(choice), encoding="utf-8")
+    chosen.write_text(json.dumps({**choice, "left_out": [str(out) for out in left_out]}), encoding="utf-8")
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "reports" / "Snakefile")]
     command += ["--configfile", str(chosen)]
     command += ["--directory", str(root), "--workflow-profile", str(folder)]
@@ -81,7 +74,50 @@ def run_grid(root: Path, grid: list[Job], profile: str, together: int, choice: M
         raise
     if code and stamps(root, grid) == before and (reason := _refusal(command)):
         raise LitmusError(f"snakemake ended before any notebook ran: {reason}.")
-    return code
+    return code or (1 if left_out else 0)
+
+
+def profile_folder(profile: str) -> Path:
+    """The folder of a profile of snakemake. Raises LitmusError where there is none, or where this machine cannot use it."""
+    folder = Path(profile) if os.path.isdir(profile) else ROOT / "reports" / "profiles" / profile
+    if not os.path.isfile(folder / "config.yaml"):
+        raise LitmusError(f"there is no profile {shown(profile)}: name default, slurm, or a folder with a config.yaml.")
+    if profile == "slurm" and not shutil.which("sbatch"):
+        raise LitmusError("the profile slurm needs a SLURM cluster, and there is no sbatch on this machine.")
+    if " " in sys.executable and cluster.is_of_a_cluster(
+        folder
+    ):  # the executor puts the path into a line of shell as it is
+        raise LitmusError(
+            "jobs of a cluster cannot start a Python whose path has a space; make the environment in another folder."
+        )
+    return folder
+
+
+def unwritable(root: Path, grid: list[Job], make: bool = True) -> list[Path]:
+    """The ``out`` of jobs that have to run and whose results cannot be written, after one sentence a model on stderr.
+
+    ``make`` as in ``run.check_place``. Raises LitmusError with that sentence where it is so for every job.
+    """
+    found: dict[Path, tuple[str, str]] = {}
+    for job in grid:
+        try:
+            if not kept(root, job):
+                run.check_place(root / job.out, make)
+        except LitmusError as error:
+            found[job.out] = job.model, str(error)
+    sentences = dict(reversed(found.values()))  # the first of each model
+    if len(found) == len(grid):
+        raise LitmusError(next(sentence for _, sentence in found.values()))
+    sys.stderr.writelines(f"error: {sentence}\n" for sentence in reversed(sentences.values()))
+    return list(found)
+
+
+def clear(root: Path, grid: list[Job]) -> None:
+    """Remove pipes, devices and links to nothing that lie where results belong: whoever opens one may wait for ever."""
+    for job in grid:
+        for path in (beside(root, job, suffix) for suffix in (".ipynb", *run.RESULTS)):
+            if os.path.lexists(path) and not path.is_file() and not path.is_dir():
+                path.unlink()
 
 
 def _refusal(command: list[str]) -> str:
@@ -108,14 +144,16 @@ def build_index(root: Path, reports: Path) -> int:
     notebook = root / "notebooks" / f"{INDEX}.py"
     if not notebook.exists():
         return 0
-    results = sorted(path for path in reports.rglob("*.json") if path != reports / "index.json")
-    failed_pages = sorted(str(path.relative_to(reports)) for path in reports.rglob("*.FAILED.html"))
+    found = [
+        path for suffix in (*run.WRITTEN, ".ipynb", ".FAILED.html") for path in sorted(reports.glob(f"*/*{suffix}"))
+    ]
+    results = [path for path in found if path.suffix in (".json", ".parquet")]
     code = sorted(path for path in (ROOT / "lib").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     notebooks = sorted((root / "notebooks").glob("*.py"))
-    seen = [str(path.relative_to(reports)) for path in results]
-    mark = digest([*seen, *failed_pages, *results, *code, *notebooks, root / "data" / "models.csv"])
+    seen = [str(path.relative_to(reports)) for path in found]
+    mark = digest([*seen, *results, *code, *notebooks, root / "data" / "models.csv"])
     stamp = reports / ".index"
-    if stamp.exists() and stamp.read_text() == mark and (reports / "index.html").exists():
+    if stamp.is_file() and stamp.read_text() == mark and (reports / "index.html").exists():
         return 0
     where = ["--set", f"reports={within(reports, root)}", "--out", str(within(reports / "index", root))]
     words = [sys.executable, "-m", "lib.run", str(within(notebook, root)), *where]

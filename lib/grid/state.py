@@ -1,17 +1,18 @@
 """What a grid has: which results are there, which are kept, and what became of each job."""
 
-import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lib.grid.jobs import Job
+from lib.results import damage, whole_json
 
 
 def kept(root: Path, job: Job) -> bool:
-    """True when there is a result, and it was made from what the grid would make it from now."""
+    """True when there is a whole result, and it was made from what the grid would make it from now."""
     mark = _metadata(root, job).get("litmus", {}).get("mark")
-    return beside(root, job, ".json").exists() and mark == job.mark
+    return mark == job.mark and not damage(beside(root, job, ".json"))
 
 
 def state(root: Path, job: Job, old: Mapping[Path, int] | None = None) -> str:
@@ -21,7 +22,7 @@ def state(root: Path, job: Job, old: Mapping[Path, int] | None = None) -> str:
     kept, and neither its failure nor its stale result does.
     """
     untouched = bool((old or {}).items() & stamps(root, [job]).items())
-    if beside(root, job, ".json").exists() and (not untouched or kept(root, job)):
+    if kept(root, job) if untouched else not damage(beside(root, job, ".json")):
         return "done" if beside(root, job, ".html").exists() else "no page"
     if untouched:
         return "not run"
@@ -31,13 +32,15 @@ def state(root: Path, job: Job, old: Mapping[Path, int] | None = None) -> str:
 def stamps(root: Path, grid: list[Job], suffix: str = ".ipynb") -> dict[Path, int]:
     """Times of change of the executed notebooks (or pages: ``.html``) that are there."""
     paths = [beside(root, job, suffix) for job in grid]
-    return {path: path.stat().st_mtime_ns for path in paths if path.exists()}
+    return {
+        path: path.stat().st_mtime_ns for path in paths if os.path.exists(path)
+    }  # Path.exists raises for a long name
 
 
 def _metadata(root: Path, job: Job) -> dict[str, Any]:
     """Metadata of a job's executed notebook; none where it is missing or broken."""
     try:
-        found = json.loads(beside(root, job, ".ipynb").read_text(encoding="utf-8"))["metadata"]
+        found = whole_json(beside(root, job, ".ipynb"))["metadata"]
         return {name: part for name, part in found.items() if isinstance(part, dict)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

@@ -27,7 +27,7 @@ def links(path: Path, target: Path, record: dict, room: int) -> str:
     listed = []
     for suffix, (words, kind) in KINDS.items():
         file = path.with_name(f"{path.stem}.{suffix}")
-        if not file.exists():
+        if not file.is_file():
             continue
         beside = quote(os.path.relpath(file, target.parent).replace(os.sep, "/"))
         attributes, note = {"href": beside, "download": ""}, f"{_size(file.stat().st_size)}, lies beside this page"

@@ -22,6 +22,7 @@ from lib.errors import LitmusError
 from lib.report import downloads, head
 from lib.report.safe import clean, markdown
 from lib.report.words import TEMPLATE, chart_in_plain_words, html_in_plain_words
+from lib.results import text_of
 from lib.say import shown
 
 VEGA_LITE_TYPE = "application/vnd.vegalite.v5+json"
@@ -117,7 +118,7 @@ def _put(text: str, target: Path) -> None:
 
 def _read(path: Path) -> NotebookNode:
     try:
-        return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        return nbformat.reads(text_of(path), as_version=4)
     except FileNotFoundError as error:
         raise LitmusError(f"{path} does not exist: run the notebook first, with `python -m lib.run`.") from error
     except Exception as error:  # what nbformat raises on JSON that is no notebook has no end
@@ -131,8 +132,8 @@ def _record(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        record = json.loads(text_of(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise LitmusError(f"{path} is not JSON ({error}): run the notebook again.") from error
     if not isinstance(record, dict):
         raise LitmusError(f"{path} does not hold the results of a notebook: run the notebook again.")
