@@ -185,14 +185,17 @@ def _locate(name: str, config: Path) -> str:
 def config_files(where: Path, only: str = "", without: str = "") -> list[Path]:
     """Experiment files of a folder (or the one file), in order.
 
-    Only those whose path holds one of the parts ``only`` and none of ``without`` (comma separated, "" = no condition).
-    Raises LitmusError when none is left.
+    Only those whose path holds one of the parts ``only`` and none of ``without`` (comma separated, "" = no condition);
+    hidden files and folders (environments, a repository's own) are left alone. Raises LitmusError when none is left.
     """
     if not where.exists():
         raise LitmusError(f"there is no {where}; --config takes an experiment file or a folder of them.")
-    files = (
-        [where] if not where.is_dir() else sorted(path for path in where.rglob("*") if path.suffix in (".yaml", ".yml"))
-    )
+    inside = [path for path in sorted(where.rglob("*")) if path.suffix in (".yaml", ".yml")] if where.is_dir() else []
+    files = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(where).parts)]
+    if not where.is_dir():
+        files = [where]
+    if not files:
+        raise LitmusError(f"there is no experiment file (.yaml, .yml) in {where}; name the file, or another folder.")
     wanted, unwanted = ([part.strip() for part in parts.split(",") if part.strip()] for parts in (only, without))
     chosen = [
         file

@@ -631,11 +631,13 @@ def test_a_dry_run_promises_nothing_that_is_refused_at_once(root, monkeypatch):
     assert [path.name for path in (root / "reports").rglob("*")] == ["good", "10_tiny.json"] and not ran(root)
 
 
-def test_a_path_with_a_space_stands_in_quotation_marks(root, monkeypatch):
+def test_a_path_with_a_space_stands_in_quotation_marks_or_alone(root, monkeypatch):
     monkeypatch.chdir(root)
     (root / "my model").mkdir()
     dry = call_here(root, "--models", "'my model' good", "--dry-run")
     assert [line[9:].split("  ")[0] for line in dry.stdout.splitlines()[:2]] == [str(root / "my model"), "good"]
+    alone = call_here(root, "--models", "my model", "--dry-run")  # nothing else that it could be
+    assert alone.stdout.startswith(f"to run   {root / 'my model'}  10_tiny") and "to run: 1 of 1" in alone.stdout
 
 
 def test_wrong_usage_and_a_second_grid_are_told(root, monkeypatch):

@@ -285,6 +285,18 @@ def test_a_broken_record_is_refused_in_one_sentence(tmp_path: Path, text: str):
         notebook_page(tmp_path, [])
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    """In the place of the notebook or its record it is refused; in that of a table nothing is linked."""
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    with pytest.raises(LitmusError, match=r"pipe\.ipynb is not an executed notebook"):
+        render(tmp_path / "pipe.ipynb")
+    os.mkfifo(tmp_path / "x.csv")
+    assert "items as CSV" not in notebook_page(tmp_path, []).read_text()
+    os.mkfifo(tmp_path / "x.json")
+    with pytest.raises(LitmusError, match=r"x\.json is not JSON"):
+        notebook_page(tmp_path, [])
+
+
 def test_the_command_prints_where_the_page_is(tmp_path: Path):
     nbformat.write(new_notebook(), tmp_path / "x.ipynb")
     call = [sys.executable, "-m", "lib.report"]

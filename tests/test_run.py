@@ -563,7 +563,7 @@ def test_paths_are_found_in_the_published_set(published, tmp_path, monkeypatch):
 
 def test_white_list_and_black_list(published, tmp_path):
     configs = tmp_path / "configs"
-    for name in ("some-model/ML_prep/mw.yaml", "gpt2/ML_prep/mw.yml", "gpt2/notes.txt"):
+    for name in ("some-model/ML_prep/mw.yaml", "gpt2/ML_prep/mw.yml", "gpt2/notes.txt", ".venv/x.yaml", "gpt2/.x.yml"):
         (configs / name).parent.mkdir(parents=True, exist_ok=True)
         (configs / name).write_text(CONFIG)
 
@@ -577,6 +577,10 @@ def test_white_list_and_black_list(published, tmp_path):
     assert names(only="some-model", without="simple") == ["some-model/ML_prep/mw.yaml"]
     with pytest.raises(LitmusError, match="none of the 3 experiment files"):
         names(only="roberta")
+    (tmp_path / "none" / ".git").mkdir(parents=True)
+    (tmp_path / "none" / ".git" / "x.yaml").touch()
+    with pytest.raises(LitmusError, match=r"there is no experiment file \(.yaml, .yml\) in .*none; name the file"):
+        config_files(tmp_path / "none")
 
 
 def test_a_folder_goes_on_after_failures_and_tells_each_file(published, tmp_path, monkeypatch, capsys):

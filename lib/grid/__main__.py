@@ -32,7 +32,9 @@ def _absolute(word: str, known: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _words(text: str, option: str) -> list[str]:
-    """Names separated by spaces. Raises LitmusError where a quotation mark is not closed."""
+    """Names separated by spaces; all of it one name where that lies there. Raises LitmusError for an open quotation."""
+    if os.path.exists(os.path.expanduser(text)):
+        return [text]
     try:
         return shlex.split(text)
     except ValueError as error:
