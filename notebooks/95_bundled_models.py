@@ -234,7 +234,8 @@ Markdown(f"After {passes:.1f} passes over the sample: perplexity {last:.0f}, the
 # %%
 tables = [DATA / "models" / name / "held_out.csv" for name in ("distilbert-mlm", "wiki-lstm")]
 shipped = [pd.read_csv(table).query("limit == 0").drop(columns="limit") for table in tables if table.is_file()]
-pd.concat(shipped).set_index("source").round(3).fillna("") if shipped else Markdown("No figures lie here.")
+figures = pd.concat(shipped).set_index("source").round(3).astype(object).fillna("") if shipped else None
+Markdown("No figures lie here.") if figures is None else figures
 
 # %% [markdown]
 # ## A control
@@ -244,7 +245,7 @@ pd.concat(shipped).set_index("source").round(3).fillna("") if shipped else Markd
 # %%
 alone = masking.trainee(source, settings._replace(lowest=6))
 task_of_head = masking.task(alone, pieces, held_out_pieces, special, settings)
-curve_of_head = short_run(alone, task_of_head, steps, 2e-3, max(1, steps // 5))
+curve_of_head = short_run(task_of_head, steps, 2e-3, max(1, steps // 5))
 both = pd.concat([curve.assign(series="head and updates"), curve_of_head.assign(series="head alone")])
 charts.training_curves(both.assign(value=both["wikipedia_loss"]), "loss on held-out text (nats)")
 

@@ -10,9 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from lib.errors import LitmusError
 from lib.paths import DATA
+from lib.templates.__main__ import app
 from lib.templates.agreement import BLIMP, CONSTRUCTIONS, PARADIGMS, agreement_pairs, write_agreement
 from lib.templates.lexicon import Predicate, dealer, read_lexicon
 
@@ -316,3 +318,14 @@ def test_command_line_errors_are_one_sentence(tmp_path, arguments, message):
     assert run.returncode == 2
     assert run.stderr.startswith("error: ") and message in run.stderr and run.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("place", ["lexicon/nouns.csv", "lexicon/new.tab", "sentences.tsv"])
+def test_items_are_never_written_over_what_they_are_made_from(place, tmp_path):
+    shutil.copytree(DATA / "lexicon", tmp_path / "lexicon")
+    sentences = shutil.copy(DATA / "items" / "long_distance" / "sentences.tsv", tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    options = ["--lexicon", str(tmp_path / "lexicon"), "--sentences", str(sentences), "--out", str(tmp_path / place)]
+    done = CliRunner().invoke(app, ["long-distance", *options])
+    assert done.exit_code == 2 and "what the items are made from; name another place" in done.output
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

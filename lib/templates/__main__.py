@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from lib import paths
-from lib.say import told
+from lib.errors import LitmusError
+from lib.say import shown, told
 from lib.templates import nonsense
 from lib.templates.agreement import BALANCE, write_agreement
 from lib.templates.coordination_tense import MAKERS, sentence_pairs, write_sentence_pairs
@@ -29,7 +30,7 @@ SENTENCES = paths.DATA / "items" / "long_distance" / "sentences.tsv"
 COUNTS = LEXICON / "counts.csv"
 File = Annotated[Path, typer.Option(help="The file to write, in the sentence-focused format; it is replaced.")]
 Pairs = Annotated[int, typer.Option(help="Pairs in all, a multiple of the number of patterns (8 and 12).")]
-Seed = Annotated[int, typer.Option(help="Another seed gives another choice of words.")]
+Seed = Annotated[int, typer.Option(min=0, help="Another seed gives another choice of words.")]
 Words = Annotated[Path, typer.Option("--lexicon", help="Folder of the word lists.")]
 
 
@@ -42,6 +43,7 @@ def agreement(
 ) -> None:
     """Subject-verb agreement: one file of minimal pairs per construction."""
     with told():
+        _check_out(out, lexicon)
         written = write_agreement(out, read_lexicon(lexicon), pairs, seed)
         typer.echo(f"wrote {len(written)} files of {pairs} pairs to {out}")
 
@@ -60,6 +62,7 @@ def tense(out: File, pairs: Pairs = 480, seed: Seed = 0, lexicon: Words = LEXICO
 
 def _write_pairs(kind: str, out: Path, pairs: int, seed: int, lexicon: Path) -> None:
     with told():
+        _check_out(out, lexicon)
         write_sentence_pairs(out, sentence_pairs(read_lexicon(lexicon), kind, pairs, seed))
         typer.echo(f"wrote {pairs} pairs of {len(MAKERS[kind][1])} patterns to {out}")
 
@@ -75,11 +78,18 @@ def long_distance(
 ) -> None:
     """Long-distance agreement: sentences written by hand, each with nonsense variants."""
     with told():
+        _check_out(out, lexicon, sentences, counts)
         originals = nonsense.read_originals(sentences)
         found = nonsense.read_counts(counts)
         rows = nonsense.long_distance_rows(originals, read_lexicon(lexicon), found, variants, seed)
         nonsense.write_long_distance(out, rows)
         typer.echo(f"wrote {len(rows) // 2} pairs to {out}")
+
+
+def _check_out(out: Path, *read: Path) -> None:
+    """Refuse to write over what the items are made from: files, and anything in a folder, that are ``read``."""
+    if any(out.resolve().is_relative_to(path.resolve()) for path in read):
+        raise LitmusError(f"--out {shown(str(out))} is, or lies in, what the items are made from; name another place.")
 
 
 if __name__ == "__main__":
