@@ -55,10 +55,15 @@ def with_limits(file: int = 0, memory: int = 0, rights: bool = True):
 
 def call(module: str, *words: object, cwd: Path, before=None, **environment: str) -> subprocess.CompletedProcess:
     """``python -m lib.MODULE`` as a person calls it, in a folder of her own."""
-    environment = {**os.environ, "IPYTHONDIR": str(cwd / ".ipython"), "LITMUS_CACHE": str(cwd / ".cache")} | environment
-    environment.pop("LITMUS_DATASETS", None)
     command = [sys.executable, "-m", f"lib.{module}", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, preexec_fn=before)
+    here = environment_in(cwd) | environment
+    return subprocess.run(command, cwd=cwd, env=here, capture_output=True, text=True, preexec_fn=before)
+
+
+def environment_in(folder: Path) -> dict[str, str]:
+    """The variables of a person who works in a folder, who has no published data: they count among what makes a result."""
+    without = {name: value for name, value in os.environ.items() if name != "LITMUS_DATASETS"}
+    return without | {"IPYTHONDIR": str(folder / ".ipython"), "LITMUS_CACHE": str(folder / ".cache")}
 
 
 def one_sentence(done: subprocess.CompletedProcess, code: int) -> str:
@@ -585,7 +590,7 @@ def crowd(tmp_path_factory):
     )
     words = [sys.executable, "-m", "lib.grid", "--root", str(root)]
     with (root / "said").open("w") as said:
-        started = subprocess.Popen(words, cwd=root, stdout=said, stderr=said)
+        started = subprocess.Popen(words, cwd=root, env=environment_in(root), stdout=said, stderr=said)
     waited_for = [
         root / "reports" / name for name in ("good/10_tiny.html", "killed/10_tiny.ipynb", "full/10_tiny.ipynb")
     ]
