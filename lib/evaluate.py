@@ -33,6 +33,12 @@ AT_TARGET = ["correct", "pattern", "good", "bad", "log_probability_good", "log_p
              "prediction_log_probability", "rank_good", "rank_bad"]  # fmt: skip
 AS_SENTENCES = ["correct", "pattern", "sentence_good", "sentence_bad", "log_probability_good", "log_probability_bad",
                 "tokens_good", "tokens_bad"]  # fmt: skip
+JUDGED = frozenset([
+    "log_probability_good", "log_probability_bad", "margin", "tie", "scorable", "reason", "correct", "rank_good", "rank_bad",
+    "prediction", "prediction_log_probability", "tokens_good", "tokens_bad", "mode", "start_state", "start_token",
+    "target_policy", "mass_arithmetic", "masked_method", "reduction", "dtype", "flag",
+])  # fmt: skip
+OF_NUMBERS = frozenset(["score_good", "score_bad", "margin", "tie", "scorable", "reason", "correct", "mode"])
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 ALWAYS = ["tie", "scorable", "reason", "item", "line"]
 
@@ -87,7 +93,9 @@ def evaluate(
 
     A pair that differs in several words has no target: at a target its reason is ``several_words``. With the start state
     ``carry`` the state runs on in the order of ``pairs``, through each sentence as its file has it.
+    Raises LitmusError where a column of the file has the name of a new one.
     """
+    _check_free(pairs, JUDGED)
     start_state = model.identity.get("start_state", "")
     found_mode = mode_for(model.family, start_state, pairs, mode)
     index, pairs = pairs.index, pairs.reset_index(drop=True)
@@ -97,7 +105,7 @@ def evaluate(
     else:
         chosen = "never" if start_token == "default" else start_token
         judged = _targets(model, pairs, chosen, target_policy, store)
-    own = [column for column in pairs if column not in judged]
+    own = [column for column in pairs if column not in judged]  # the judgement repeats the forms
     return pd.concat([pairs[own], judged.assign(mode=found_mode, start_state=start_state)], axis=1).set_index(index)
 
 
@@ -186,8 +194,9 @@ def recorded(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Pairs judged by numbers that the file itself gives for each form: a recorded log-probability, a frequency.
 
     ``column`` holds the right form's number, ``COLUMN_alt`` the wrong one's. New columns ``score_good``, ``score_bad`` and
-    those of a judgement. Raises LitmusError for a column that the file does not have.
+    those of a judgement. Raises LitmusError for a column that the file does not have, and for one with the name of a new one.
     """
+    _check_free(pairs, OF_NUMBERS)
     if column not in pairs:
         raise LitmusError(
             f"There is no column '{column}' in {pairs['file'].iloc[0]}{did_you_mean(column, map(str, pairs.columns))}; "
@@ -202,6 +211,13 @@ def recorded(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
         reason=np.where(scorable, "", "no_number"), correct=np.where(scorable, (margin > 0).astype(float), np.nan),
         mode=f"column {column}",
     )  # fmt: skip
+
+
+def _check_free(pairs: pd.DataFrame, new: frozenset[str]) -> None:
+    if taken := [column for column in pairs if column in new]:
+        raise LitmusError(
+            f"The column '{taken[0]}' of {pairs['file'].iloc[0]} has the name of one that a judgement adds; rename it."
+        )
 
 
 def summary(judged: pd.DataFrame, by: Sequence[str] = ("pattern",)) -> pd.DataFrame:
@@ -369,6 +385,13 @@ def main(
                 "Name what judges the pairs: a model with --model, or a column of the file with --column."
             )
         if column:
+            _check_of_use({
+                "--mode": mode == "auto", "--vocab": not vocab, "--start-state": start_state == "eos",
+                "--start-token": start_token == "default", "--target-policy": target_policy == "single_token",
+                "--masked-method": masked_method == "within_word_l2r", "--reduction": reduction == "sum",
+                "--revision": revision == "main", "--device": device == "auto", "--dtype": dtype == "float32",
+                "--per-word": not per_word,
+            }, "the numbers of a column")  # fmt: skip
             judged = recorded(pairs, column)
             table, judge = rows_of(judged), f"column {column}"
         else:
@@ -466,6 +489,21 @@ def _tell(judged: pd.DataFrame, by: Sequence[str], title: str) -> None:
         typer.echo(f"not scored: {number} {reason}", err=True)
     if repeated := judged.duplicated(["pattern", "sentence_good", "sentence_bad"]).sum():
         typer.echo(f"repeated: {repeated} pairs that stand in the file before; each counts", err=True)
+    if replaced := list(_replaced(judged)):
+        line, word = replaced[0]
+        told_of = f"first: line {line}, '{_visible(shown(word))}'"
+        typer.echo(
+            f"replaced: {len(replaced)} pairs hold another word than their forms at len_prefix ({told_of})", err=True
+        )
+
+
+def _replaced(judged: pd.DataFrame) -> Iterator[tuple[int, str]]:
+    """Line and word of pairs whose sentence holds neither form in its place: most published ones, and a slip of one's own."""
+    if {"sent", "len_prefix"} <= set(judged):
+        for row in judged.itertuples():
+            word = formats.ascii_words(row.sent)[int(row.len_prefix)]
+            if word not in (row.good, row.bad):
+                yield row.line, word
 
 
 if __name__ == "__main__":

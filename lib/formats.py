@@ -59,6 +59,8 @@ def read(path: str | Path) -> pd.DataFrame:
         return _from_agreement(path)
     header, rows = _read_rows(path)
     found = format_of(header, path)
+    if taken := [column for column in header if column in OURS]:
+        raise LitmusError(f"{path}, line 1: the column name '{taken[0]}' is one of Litmus' own; rename it.")
     readers: dict[str, Callable[[Path, list[str], list[tuple[int, Row]]], list[dict[str, Any]]]] = {
         "original": _original, "word-focused": _word_focused, "sentence-focused": _sentence_focused,
         "marvin-linzen": _marvin_linzen,
@@ -393,8 +395,6 @@ def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, Row]]]:
     for column in header:
         if header.count(column) > 1 or not column.strip():
             raise LitmusError(f"{path}, line {start}: the column name '{column}' is empty or stands there twice.")
-        if column in OURS:
-            raise LitmusError(f"{path}, line {start}: the column name '{column}' is one of Litmus' own; rename it.")
     for line, cells in lines[1:]:
         if len(cells) != len(header):
             raise LitmusError(f"{path}, line {line} has {len(cells)} cells, the header {len(header)}; mend the tabs.")

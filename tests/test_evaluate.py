@@ -500,6 +500,9 @@ def test_case_91_seed_revision_device_out_by_and_column(tmp_path):
         (["--model", "gpt2-tiny", "--limit", "-1"], "A limit of -1"),
         (["--model", "gpt2-tiny", "--out", "/nonexistent/rows"], "/nonexistent/rows cannot be written"),
         (["--column", "freq"], "no column 'freq'"),
+        (["--column", "len_prefix", "--mode", "target-word"], "--mode has no meaning for the numbers of a column"),
+        (["--column", "len_prefix", "--dtype", "float16"], "--dtype has no meaning"),
+        (["--column", "len_prefix", "--per-word"], "--per-word has no meaning"),
         ([], "Name what judges the pairs"),
     ],
 )
@@ -596,6 +599,34 @@ def test_pairs_that_repeat_others_all_count_and_are_told(tmp_path):
     assert len(rows(result)) == 2
     assert result.stderr.endswith("repeated: 1 pairs that stand in the file before; each counts\n")
     assert "repeated" not in command("--data", written(tmp_path, NUMBERS), "--column", "score").stderr
+
+
+@pytest.mark.parametrize("name", ["mode", "correct", "tie", "dtype", "log_probability_good"])
+@pytest.mark.parametrize("mode", ["target-word", "whole-sentence"])
+def test_a_column_of_the_file_is_never_replaced(name, mode, tmp_path):
+    file = written(tmp_path, PAIRS.replace("kind", name))
+    refused = command("--data", file, "--model", tiny.folder("gpt2"), "--mode", mode, "--by", name)
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        f"error: The column '{name}' of pairs.tab has the name of one that a judgement adds; rename it.\n"
+    )
+    of_numbers = command("--data", file, "--column", "len_prefix")
+    assert (of_numbers.exit_code == 2) == (name in evaluate.OF_NUMBERS)
+
+
+@pytest.mark.parametrize("mode", ["target-word", "whole-sentence"])
+def test_every_column_that_a_judgement_adds_is_known(mode, pairs):
+    new = set(evaluate.evaluate(load(Path(tiny.folder("gpt2"))), pairs, mode)) - set(pairs)
+    assert new <= evaluate.JUDGED
+    assert set(evaluate.recorded(pairs, "len_prefix")) - set(pairs) == evaluate.OF_NUMBERS
+
+
+def test_a_place_with_another_word_than_the_forms_is_told(tmp_path):
+    """Off by one, a form goes to where another word stood; published files do so on purpose."""
+    off = PAIRS.replace("here . <eos>\t5\ta", "here . <eos>\t4\ta")
+    told = command("--data", written(tmp_path, off), "--column", "len_prefix").stderr
+    assert "replaced: 1 pairs hold another word than their forms at len_prefix (first: line 2, 'cabinet')\n" in told
+    assert "replaced" not in command("--data", written(tmp_path), "--column", "len_prefix").stderr
 
 
 def test_the_summary_holds_nothing_that_a_terminal_obeys(tmp_path):

@@ -197,7 +197,7 @@ def test_a_hostile_or_wrong_pickle_is_refused_and_runs_nothing(content, tmp_path
         (("\tThe keys", '\t"The keys'), "line 2 is not a row of a quoted tab-separated file"),
         (("P\t0\t0\tis", "P\t0\tis"), "line 3 has 6 cells, the header 7"),
         (("sent_id\tform", "constr_id\tform"), "'constr_id' is empty or stands there twice"),
-        (("constr_id", "line"), "'line' is one of Litmus' own"),
+        (("constr_id", "line"), "nearest: original, which also has constr_id"),
         (("<eos>\n", "<eos>\r\n"), "line 2 has a Windows line end"),
         ((TWO, HEADER + "\n"), "holds no pairs"),
         ((TWO, ""), "holds no pairs"),
@@ -206,6 +206,14 @@ def test_a_hostile_or_wrong_pickle_is_refused_and_runs_nothing(content, tmp_path
 def test_each_mistake_is_told_with_its_line(change, told, tmp_path):
     message = refusal(path := file(tmp_path, TWO.replace(*change)))
     assert str(path) in message and told in message
+
+
+def test_a_column_of_ours_is_refused_in_a_file_of_pairs_alone(tmp_path):
+    """A file of another kind, such as one of cloze items, is told what a file of pairs has."""
+    assert "'line' is one of Litmus' own; rename it" in refusal(
+        file(tmp_path, "pattern\tsent\tsent_alt\tline\nP\ta\tb\t1\n")
+    )
+    assert "is the header of no known format" in refusal(file(tmp_path, "item\tcontext\ttarget\n1\ta\tb\n"))
 
 
 @pytest.mark.parametrize("pattern", ["", " ", "all"])

@@ -60,6 +60,10 @@ WRONG_LINES = {
     "label as decimal": (pair(label=-2.0), "label -2.0"),
     "label NaN": (pair(label=float("nan")), "label nan"),
     "label null": (pair(label=None), "label None"),
+    "of BLiMP": (
+        '{"sentence_good": "a b", "sentence_bad": "a c", "UID": "x"}',
+        "lacks the field 'label' (a BLiMP paradigm, which 22_minimal_pairs reads?)",
+    ),
     "label missing": ('{"sentence_good": "a b", "sentence_bad": "a c"}', "lacks the field 'label'"),
     "sentence missing": ('{"sentence_good": "a b", "label": -1}', "lacks the field 'sentence_bad'"),
     "sentence a list": (pair(good=["the", "authors"]), "'sentence_good' is not text"),

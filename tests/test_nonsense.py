@@ -208,6 +208,9 @@ def test_broken_counts_and_tables_are_refused(tmp_path):
     (tmp_path / "counts.csv").write_text("form,count\ngo,12\nrun,many\n")
     with pytest.raises(LitmusError, match="line 3: the count is 'many'"):
         read_counts(tmp_path / "counts.csv")
+    (tmp_path / "counts.csv").write_text("form,count\ngo,12\nrun,3\ngo,1\n")
+    with pytest.raises(LitmusError, match="line 4 counts 'go' a second time"):
+        read_counts(tmp_path / "counts.csv")
     (tmp_path / "s.tsv").write_text("pattern,sentence\n")
     with pytest.raises(LitmusError, match="line 1: the columns are"):
         read_originals(tmp_path / "s.tsv")

@@ -25,7 +25,7 @@ DAMAGED = "a file of it is damaged, so get it again"
 
 
 def load(
-    name: str,
+    name: str | Path,
     revision: str = "main",
     device: str = "auto",
     dtype: str = "float32",
@@ -43,6 +43,7 @@ def load(
     weights, are for recurrent models only. Raises LitmusError for whatever cannot give scores that mean something: an
     unknown name, a model of another kind, weights without a trained head, a tokenizer that does not fit.
     """
+    name = os.fspath(name)
     listed = listing.read().get(name, {})
     revision = listed.get("revision") or revision if revision == listing.MAIN else revision
     source = source_of(name, revision)

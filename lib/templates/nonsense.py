@@ -244,12 +244,14 @@ def _two_rows(
 def read_counts(path: Path) -> dict[str, int]:
     """How often each form stands in a text, from a file with the columns ``form`` and ``count``.
 
-    Raises LitmusError naming file and line.
+    Raises LitmusError naming file and line, also of a form that is there twice.
     """
-    counts = {}
+    counts: dict[str, int] = {}
     for line, row in read_rows(path, ("form", "count")):
         if not re.fullmatch(r"\d{1,15}", row["count"]):
             raise LitmusError(f"{path}, line {line}: the count is {row['count']!r}; give a whole number.")
+        if row["form"] in counts:
+            raise LitmusError(f"{path}, line {line} counts '{row['form']}' a second time; give each form one line.")
         counts[row["form"]] = int(row["count"])
     return counts
 
