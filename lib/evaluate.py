@@ -34,9 +34,9 @@ AT_TARGET = ["correct", "pattern", "good", "bad", "log_probability_good", "log_p
 AS_SENTENCES = ["correct", "pattern", "sentence_good", "sentence_bad", "log_probability_good", "log_probability_bad",
                 "tokens_good", "tokens_bad"]  # fmt: skip
 JUDGED = frozenset([
-    "log_probability_good", "log_probability_bad", "margin", "tie", "scorable", "reason", "correct", "rank_good", "rank_bad",
-    "prediction", "prediction_log_probability", "tokens_good", "tokens_bad", "mode", "start_state", "start_token",
-    "target_policy", "mass_arithmetic", "masked_method", "reduction", "dtype", "flag",
+    "log_probability_good", "log_probability_bad", "margin", "tie", "near_tie", "scorable", "reason", "correct", "rank_good",
+    "rank_bad", "prediction", "prediction_log_probability", "tokens_good", "tokens_bad", "unknown", "mode", "start_state",
+    "start_token", "target_policy", "mass_arithmetic", "masked_method", "reduction", "dtype", "flag",
 ])  # fmt: skip
 OF_NUMBERS = frozenset(["score_good", "score_bad", "margin", "tie", "scorable", "reason", "correct", "mode"])
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
