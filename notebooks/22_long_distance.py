@@ -218,7 +218,7 @@ Markdown("Accuracy by number of attractors: "
 # %%
 beside = [by_kind.assign(who=model)]
 if "freq" in pairs:
-    beside.append(evaluate.summary(evaluate.recorded(in_order, "freq"), ["kind"])
+    beside.append(evaluate.summary(evaluate.recorded(in_order[pairs.columns], "freq"), ["kind"])
                   .assign(who="more frequent form"))
 (pd.concat(beside).set_index(["who", "kind"])
  [["n", "scored", "value", "low", "high", "ties", "coverage"]].round(3))
@@ -233,7 +233,7 @@ if "freq" in pairs:
 # %%
 lstm = "hidden650_batch128_dropout0.2_lr20.0"
 if lstm in pairs:
-    recorded = evaluate.summary(evaluate.recorded(in_order, lstm), ["kind"]).assign(who="best LSTM, recorded")
+    recorded = evaluate.summary(evaluate.recorded(in_order[pairs.columns], lstm), ["kind"]).assign(who="best LSTM, recorded")
 else:
     facts = (pd.read_csv(DATA / "reference" / "gulordava2018.csv")
              .query("pattern == 'all' and attractors == 'all'"))
