@@ -216,9 +216,10 @@ Markdown("Accuracy by number of attractors: "
 # Always take the verb form that is more frequent: no grammar at all. Where this does well, accuracy proves little.
 
 # %%
+as_read = in_order[pairs.columns]
 beside = [by_kind.assign(who=model)]
 if "freq" in pairs:
-    beside.append(evaluate.summary(evaluate.recorded(in_order[pairs.columns], "freq"), ["kind"])
+    beside.append(evaluate.summary(evaluate.recorded(as_read, "freq"), ["kind"])
                   .assign(who="more frequent form"))
 (pd.concat(beside).set_index(["who", "kind"])
  [["n", "scored", "value", "low", "high", "ties", "coverage"]].round(3))
@@ -233,7 +234,7 @@ if "freq" in pairs:
 # %%
 lstm = "hidden650_batch128_dropout0.2_lr20.0"
 if lstm in pairs:
-    recorded = evaluate.summary(evaluate.recorded(in_order[pairs.columns], lstm), ["kind"]).assign(who="best LSTM, recorded")
+    recorded = evaluate.summary(evaluate.recorded(as_read, lstm), ["kind"]).assign(who="best LSTM, recorded")
 else:
     facts = (pd.read_csv(DATA / "reference" / "gulordava2018.csv")
              .query("pattern == 'all' and attractors == 'all'"))
