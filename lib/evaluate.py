@@ -384,14 +384,14 @@ def main(
             raise LitmusError(
                 "Name what judges the pairs: a model with --model, or a column of the file with --column."
             )
+        given = {
+            "--start-state": start_state != "eos", "--vocab": bool(vocab), "--start-token": start_token != "default",
+            "--target-policy": target_policy != "single_token", "--masked-method": masked_method != "within_word_l2r",
+            "--reduction": reduction != "sum", "--per-word": per_word, "--mode": mode != "auto",
+            "--revision": revision != "main", "--device": device != "auto", "--dtype": dtype != "float32",
+        }  # fmt: skip
         if column:
-            _check_of_use({
-                "--mode": mode == "auto", "--vocab": not vocab, "--start-state": start_state == "eos",
-                "--start-token": start_token == "default", "--target-policy": target_policy == "single_token",
-                "--masked-method": masked_method == "within_word_l2r", "--reduction": reduction == "sum",
-                "--revision": revision == "main", "--device": device == "auto", "--dtype": dtype == "float32",
-                "--per-word": not per_word,
-            }, "the numbers of a column")  # fmt: skip
+            _check_of_use(given, {}, "the numbers of a column")
             judged = recorded(pairs, column)
             table, judge = rows_of(judged), f"column {column}"
         else:
@@ -401,15 +401,12 @@ def main(
             lm = load(model, revision, device, dtype, start_state=start_state, vocabulary=vocab)  # type: ignore[arg-type]
             found_mode = mode_for(lm.family, lm.identity.get("start_state", ""), pairs, mode)
             whole = found_mode == "whole-sentence"
-            _check_of_use({
-                "--start-state": start_state == "eos" or lm.family == "recurrent",
-                "--vocab": not vocab or lm.family == "recurrent",
-                "--start-token": start_token == "default" or lm.family == "causal",
-                "--target-policy": target_policy == "single_token" or not whole,
-                "--masked-method": masked_method == "within_word_l2r" or (whole and lm.family == "masked"),
-                "--reduction": reduction == "sum" or whole,
-                "--per-word": not per_word or whole,
-            }, f"a {lm.family} model in the mode {found_mode}")  # fmt: skip
+            of_use = dict.fromkeys(given, True) | {
+                "--start-state": lm.family == "recurrent", "--vocab": lm.family == "recurrent",
+                "--start-token": lm.family == "causal", "--target-policy": not whole,
+                "--masked-method": whole and lm.family == "masked", "--reduction": whole, "--per-word": whole,
+            }  # fmt: skip
+            _check_of_use(given, of_use, f"a {lm.family} model in the mode {found_mode}")
             store = Store(lm.identity)
             judged = evaluate(lm, pairs, found_mode, start_token, target_policy, masked_method, reduction, store)
             words = by_word(lm, judged, start_token, masked_method, store) if per_word else None
@@ -419,9 +416,9 @@ def main(
     _tell(judged, names, f"{file.name}: {judge}")
 
 
-def _check_of_use(flags: dict[str, bool], whom: str) -> None:
+def _check_of_use(given: dict[str, bool], of_use: dict[str, bool], whom: str) -> None:
     """Refuse a flag that would have no effect: whoever gives it expects one."""
-    if useless := [flag for flag, useful in flags.items() if not useful]:
+    if useless := [flag for flag in given if given[flag] and not of_use.get(flag)]:
         raise LitmusError(f"{useless[0]} has no meaning for {whom}; leave it out.")
 
 

@@ -57,10 +57,10 @@ def read(path: str | Path) -> pd.DataFrame:
         return read_templates(path)
     if path.suffix == ".jsonl":
         return _from_agreement(path)
-    header, rows = _read_rows(path)
-    found = format_of(header, path)
+    start, header, rows = _read_rows(path)
+    found = format_of(header, f"{path}, line {start}")
     if taken := [column for column in header if column in OURS]:
-        raise LitmusError(f"{path}, line 1: the column name '{taken[0]}' is one of Litmus' own; rename it.")
+        raise LitmusError(f"{path}, line {start}: the column name '{taken[0]}' is one of Litmus' own; rename it.")
     readers: dict[str, Callable[[Path, list[str], list[tuple[int, Row]]], list[dict[str, Any]]]] = {
         "original": _original, "word-focused": _word_focused, "sentence-focused": _sentence_focused,
         "marvin-linzen": _marvin_linzen,
@@ -68,15 +68,15 @@ def read(path: str | Path) -> pd.DataFrame:
     return _table(path, found, readers[found](path, header, rows))
 
 
-def format_of(header: Sequence[str], path: Path) -> str:
-    """The format whose columns a header has. Raises LitmusError saying what the nearest format lacks."""
+def format_of(header: Sequence[str], where: str) -> str:
+    """The format whose columns a header has. Raises LitmusError, which begins with ``where``: what the nearest one lacks."""
     for name, columns in HEADERS.items():
         if set(columns) <= set(header):
             return name
     nearest = max(HEADERS, key=lambda name: len(set(HEADERS[name]) & set(header)) / len(HEADERS[name]))
     missing = [column for column in HEADERS[nearest] if column not in header]
     raise LitmusError(
-        f"{path}, line 1 is the header of no known format (nearest: {nearest}, which also has {', '.join(missing)}); "
+        f"{where} is the header of no known format (nearest: {nearest}, which also has {', '.join(missing)}); "
         f"name the columns of one of them, separated by tabs: {'; '.join(', '.join(HEADERS[name]) for name in FORMATS)}."
     )
 
@@ -384,8 +384,8 @@ def _ends(row: dict[str, Any]) -> bool:
     return ascii_words(str(row.get("sent", "")))[-1:] == [END]
 
 
-def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, Row]]]:
-    """Header and rows of a quoted tab-separated file, each row with its line number."""
+def _read_rows(path: Path) -> tuple[int, list[str], list[tuple[int, Row]]]:
+    """The header of a quoted tab-separated file, after its line number, and the rows, each with its own."""
     from lib.items import lines_of  # it needs torch, and a command's help should not wait for that
 
     lines = [(line, _cells(path, line, text)) for line, text in lines_of(path)]
@@ -399,7 +399,7 @@ def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, Row]]]:
         if len(cells) != len(header):
             raise LitmusError(f"{path}, line {line} has {len(cells)} cells, the header {len(header)}; mend the tabs.")
         rows.append((line, dict(zip(header, cells, strict=True))))
-    return header, rows
+    return start, header, rows
 
 
 def _cells(path: Path, line: int, text: str) -> list[str]:

@@ -83,7 +83,7 @@ def _agreement_row(path: Path, line: int, text: str) -> dict[str, Any]:
     where = f"{path}, line {line}"
     item = json_object(where, text)
     if missing := [field for field in FIELDS if field not in item]:
-        other = " (a BLiMP paradigm, which 22_minimal_pairs reads?)" if "UID" in item else ""
+        other = " (a BLiMP paradigm, which 24_blimp reads?)" if "UID" in item else ""
         raise LitmusError(f"{where} lacks the field '{missing[0]}'{other}; an item needs {', '.join(FIELDS)}.")
     if type(item["label"]) is not int or item["label"] not in LABELS:
         raise LitmusError(f"{where} has the label {item['label']!r}; use -2 (right verb plural) or -1 (singular).")

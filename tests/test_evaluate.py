@@ -614,10 +614,15 @@ def test_a_column_of_the_file_is_never_replaced(name, mode, tmp_path):
     assert (of_numbers.exit_code == 2) == (name in evaluate.OF_NUMBERS)
 
 
-@pytest.mark.parametrize("mode", ["target-word", "whole-sentence"])
-def test_every_column_that_a_judgement_adds_is_known(mode, pairs):
-    new = set(evaluate.evaluate(load(Path(tiny.folder("gpt2"))), pairs, mode)) - set(pairs)
-    assert new <= evaluate.JUDGED
+def test_every_column_that_a_judgement_adds_is_known(pairs):
+    causal, masked = (load(Path(tiny.folder(name))) for name in ("gpt2", "bert-cased"))
+    judged = [
+        evaluate.evaluate(causal, pairs, "target-word", target_policy="sum_l2r"),
+        evaluate.evaluate(causal, pairs, "whole-sentence"),
+        evaluate.evaluate(masked, pairs, "masked-target"),
+        evaluate.evaluate(masked, pairs, "whole-sentence"),
+    ]
+    assert {column for table in judged for column in table if column not in pairs} == evaluate.JUDGED
     assert set(evaluate.recorded(pairs, "len_prefix")) - set(pairs) == evaluate.OF_NUMBERS
 
 

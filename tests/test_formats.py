@@ -210,10 +210,10 @@ def test_each_mistake_is_told_with_its_line(change, told, tmp_path):
 
 def test_a_column_of_ours_is_refused_in_a_file_of_pairs_alone(tmp_path):
     """A file of another kind, such as one of cloze items, is told what a file of pairs has."""
-    assert "'line' is one of Litmus' own; rename it" in refusal(
-        file(tmp_path, "pattern\tsent\tsent_alt\tline\nP\ta\tb\t1\n")
+    assert "line 2: the column name 'line' is one of Litmus' own; rename it" in refusal(
+        file(tmp_path, "\npattern\tsent\tsent_alt\tline\nP\ta\tb\t1\n")
     )
-    assert "is the header of no known format" in refusal(file(tmp_path, "item\tcontext\ttarget\n1\ta\tb\n"))
+    assert "line 1 is the header of no known format" in refusal(file(tmp_path, "item\tcontext\ttarget\n1\ta\tb\n"))
 
 
 @pytest.mark.parametrize("pattern", ["", " ", "all"])

@@ -62,7 +62,7 @@ WRONG_LINES = {
     "label null": (pair(label=None), "label None"),
     "of BLiMP": (
         '{"sentence_good": "a b", "sentence_bad": "a c", "UID": "x"}',
-        "lacks the field 'label' (a BLiMP paradigm, which 22_minimal_pairs reads?)",
+        "lacks the field 'label' (a BLiMP paradigm, which 24_blimp reads?)",
     ),
     "label missing": ('{"sentence_good": "a b", "sentence_bad": "a c"}', "lacks the field 'label'"),
     "sentence missing": ('{"sentence_good": "a b", "label": -1}', "lacks the field 'sentence_bad'"),
